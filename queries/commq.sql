@@ -66,6 +66,7 @@ SELECT string_split(filename, '/')[-2] AS run,
          "counts": {"calls": "BIGINT", "polls": "BIGINT", "messages": "BIGINT", "message_bytes": "BIGINT", "collectives": "BIGINT",
                     "unmatched_sends": "BIGINT", "unmatched_receives": "BIGINT", "wildcard_receives": "BIGINT", "dropped": "BIGINT",
                     "in_progress": "BIGINT", "overlapping_calls": "BIGINT"},
+         "payloads": "BIGINT",
          "tables": [{"name": "VARCHAR", "files": [{"path": "VARCHAR"}]}], "digest": "VARCHAR",
          "origin": {"label": "VARCHAR", "command": ["VARCHAR"], "mpi": "VARCHAR", "started": "VARCHAR",
                     "trace": {"format": "VARCHAR"}}}') AS m
@@ -75,7 +76,7 @@ CREATE OR REPLACE TEMP MACRO commq_runs(dirs) AS TABLE
 SELECT run, NULLIF(regexp_extract(run, '^([^.]+)\.([^.]+)\.[0-9]+$', 1), '') AS app, NULLIF(regexp_extract(run, '^([^.]+)\.([^.]+)\.[0-9]+$', 2), '') AS class,
        m.ranks, NULLIF(m.origin.label, '') AS label, m.time_origin, m.compute_clock, m.record, m.hash, m.ended, m.end_ns, m.epochs,
        m.counts.calls, m.counts.polls, m.counts.messages, m.counts.message_bytes, m.counts.collectives, m.counts.unmatched_sends,
-       m.counts.unmatched_receives, m.counts.wildcard_receives, m.counts.dropped, m.counts.in_progress, COALESCE(m.counts.overlapping_calls, 0) AS overlapping_calls, m.digest,
+       m.counts.unmatched_receives, m.counts.wildcard_receives, m.counts.dropped, m.counts.in_progress, COALESCE(m.counts.overlapping_calls, 0) AS overlapping_calls, m.payloads, m.digest,
        COALESCE(array_to_string(m.origin.command, ' '), '') AS command, COALESCE(m.origin.mpi, '') AS mpi, COALESCE(m.origin.started, '') AS started
 FROM commq_manifests(dirs);
 
@@ -380,7 +381,7 @@ collective_calls AS NOT MATERIALIZED (FROM commq_rows_collective_calls({{run}}))
 collective_parts AS NOT MATERIALIZED (FROM commq_rows_collective_parts({{run}})),
 activity AS NOT MATERIALIZED (FROM commq_rows_activity({{run}})),
 runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
-SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'profile', 'events', 'ranks'], [])
+SELECT NULL AS "rank", NULL AS "sent_messages", NULL AS "sent_bytes", NULL AS "received_messages", NULL AS "received_bytes", NULL AS "collectives", NULL AS "collective_send_bytes", NULL AS "collective_recv_bytes", NULL AS "one_sided", NULL AS "one_sided_send_bytes", NULL AS "one_sided_recv_bytes" FROM commq_refuse('query by-rank', {{run}}, ['messages', 'profile', 'ranks'], [])
 UNION ALL
 (
 WITH pairs AS (
@@ -405,19 +406,13 @@ operated AS (
   WHERE class = 'collective' AND error_class IS NULL
   GROUP BY rank
 ),
-targeting AS (
-  -- Ranks with one-sided communication. Usually there are none, and then others stops at the first rows of events.
-  SELECT DISTINCT rank
-  FROM profile
-  WHERE class = 'rma'
-),
 others AS (
-  SELECT e.rank, CAST(COUNT(*) AS BIGINT) AS one_sided, CAST(SUM(COALESCE(e.send_bytes, 0)) AS BIGINT) AS one_sided_send_bytes,
-         CAST(SUM(COALESCE(e.recv_bytes, 0)) AS BIGINT) AS one_sided_recv_bytes
-  FROM events e
-  JOIN targeting t ON t.rank = e.rank
-  WHERE e.class = 'rma' AND e.error_class IS NULL AND COALESCE(e.proc_null, 0) = 0 AND COALESCE(e.send_bytes, e.recv_bytes) IS NOT NULL
-  GROUP BY e.rank
+  -- Calls that synchronise have no bytes.
+  SELECT rank, CAST(SUM(calls) AS BIGINT) AS one_sided, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS one_sided_send_bytes,
+         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS one_sided_recv_bytes
+  FROM profile
+  WHERE class = 'rma' AND error_class IS NULL AND COALESCE(proc_null, 0) = 0 AND COALESCE(send_bytes, recv_bytes) IS NOT NULL
+  GROUP BY rank
 )
 SELECT r.rank, CAST(COALESCE(s.messages, 0) AS BIGINT) AS sent_messages, CAST(COALESCE(s.bytes, 0) AS BIGINT) AS sent_bytes,
        CAST(COALESCE(d.messages, 0) AS BIGINT) AS received_messages, CAST(COALESCE(d.bytes, 0) AS BIGINT) AS received_bytes,
@@ -2635,14 +2630,24 @@ senders AS (
         GROUP BY run, src) by_rank
   GROUP BY run
 ),
+unprinted AS (
+  -- Runs of older versions, whose manifest has no fingerprint. Usually there is none, and messages are not read.
+  SELECT run
+  FROM runs
+  WHERE payloads IS NULL AND hash <> 'none'
+),
 residues AS (
   -- A message's numbers modulo two primes below 2^31, so that squares fit in 64 bits.
   SELECT run, ((payload_hash % 2147483647 + 2147483647) * 48271 + CAST(src AS BIGINT) * 69621 + CAST(dst AS BIGINT) * 16807 + bytes % 2147483647) % 2147483647 AS a,
          ((payload_hash % 2147483629 + 2147483629) * 39373 + CAST(src AS BIGINT) * 40014 + CAST(dst AS BIGINT) * 40692 + bytes % 2147483629) % 2147483629 AS b
   FROM messages
-  WHERE payload_hash IS NOT NULL
+  WHERE payload_hash IS NOT NULL AND run IN (SELECT run FROM unprinted)
 ),
 fingerprints AS (
+  SELECT run, payloads
+  FROM runs
+  WHERE payloads IS NOT NULL
+  UNION ALL
   -- Squares, because sums of the numbers themselves would not change if two messages swapped payloads.
   SELECT run, CAST(SUM(a * a % 2147483647) AS BIGINT) % 2147483647 * 2147483648 + CAST(SUM(b * b % 2147483629) AS BIGINT) % 2147483629 AS payloads
   FROM residues
@@ -3001,14 +3006,15 @@ runs AS NOT MATERIALIZED (FROM commq_runs({{run}}))
 SELECT NULL AS "bin", NULL AS "start_ns", NULL AS "end_ns", NULL AS "messages", NULL AS "bytes", NULL AS "collectives", NULL AS "collective_bytes" FROM commq_refuse('query over-time', {{run}}, ['messages', 'events', 'activity', 'times'], ['measured', 'virtual', 'simulated'])
 UNION ALL
 (
-WITH operations AS (
+WITH
+$commq$
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
   FROM events
   WHERE class = 'collective' AND error_class IS NULL
   GROUP BY comm, instance
 ),
-$commq$
-|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$unended AS (
+unended AS (
   -- The manifest has the end of the last call, but a call that never ended can begin after it. Usually there is none, and messages
   -- are not read to find out.
   SELECT run
@@ -3019,14 +3025,15 @@ $commq$ END || $commq$
 latest AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
-        UNION ALL
 $commq$
-|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
+|| CASE WHEN "read" = 'sums' THEN '' ELSE $commq$        UNION ALL
+        SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
         FROM messages
         WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
+        SELECT MAX(at_ns) AS at_ns FROM operations
 $commq$ END || $commq$
-        SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
+       ) AS ends
 ),
 -- steps(bin): the numbers 0 to 9999, which is as many bins as a query may have.
 digits AS (
@@ -3078,21 +3085,23 @@ $commq$
         WHERE {{where}}) AS timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
-$commq$ END || $commq$
-$commq$
-|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
-         CAST(SUM(a.calls) AS BIGINT) AS messages, CAST(SUM(a.bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
-  FROM activity a
-  JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
-  WHERE a.class = 'sent'
-  GROUP BY 1
-$commq$ ELSE '' END || $commq$
   UNION ALL
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
   FROM operations
   WHERE at_ns IS NOT NULL
   GROUP BY 1
+$commq$ END || $commq$
+$commq$
+|| CASE WHEN "read" = 'sums' THEN $commq$  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
+         CAST(SUM(CASE a.class WHEN 'sent' THEN a.calls END) AS BIGINT) AS messages, CAST(SUM(CASE a.class WHEN 'sent' THEN a.bytes END) AS BIGINT) AS bytes,
+         CAST(SUM(CASE a.class WHEN 'operations' THEN a.calls END) AS BIGINT) AS collectives,
+         CAST(SUM(CASE a.class WHEN 'operations' THEN a.bytes END) AS BIGINT) AS collective_bytes
+  FROM activity a
+  JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
+  WHERE a.class IN ('sent', 'operations')
+  GROUP BY 1
+$commq$ ELSE '' END || $commq$
 ),
 binned AS (
   -- A join with counted would make the engine compute the bin of each message twice, to leave out messages outside all steps.
@@ -4333,7 +4342,7 @@ $commq$
 || CASE WHEN "read" = 'sums' THEN $commq$  UNION ALL
   SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
   FROM sums
-  WHERE class <> 'sent'
+  WHERE class NOT IN ('sent', 'operations')
 $commq$ ELSE '' END || $commq$
 ),
 kinds AS (
@@ -4788,7 +4797,7 @@ $commq$
 || CASE WHEN "read" = 'sums' THEN $commq$  UNION ALL
   SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
   FROM sums
-  WHERE class <> 'sent'
+  WHERE class NOT IN ('sent', 'operations')
 $commq$ ELSE '' END || $commq$
 ),
 kinds AS (

@@ -385,6 +385,11 @@ func runColumns(r Run) []runColumn {
 		{c.OverlappingCalls, "overlapping_calls"}} {
 		all = append(all, number(v.name, "BIGINT", v.value))
 	}
+	payloads := runColumn{"payloads", "BIGINT", "CAST(NULL AS BIGINT)"}
+	if m.Payloads != nil {
+		payloads = number(payloads.name, payloads.typ, *m.Payloads)
+	}
+	all = append(all, payloads)
 	return append(all, text("digest", quote(m.Digest)), text("command", quote(strings.Join(m.Origin.Command, " "))),
 		text("mpi", quote(m.Origin.MPI)), text("started", quote(m.Origin.Started)))
 }

@@ -64,6 +64,67 @@ events rank seq call class comm instance init_seq root_world send_count send_byt
 4 6 MPI_Start collective 1 8589934593 4 2 3 6 - 0
 `
 
+// hashedMessages are messages of six senders, of which the second swaps payloads with another when swapped is true.
+func hashedMessages(swapped bool, order []int) string {
+	first, second := "-9223372036854775807", "9223372036854775807"
+	if swapped {
+		first, second = second, first
+	}
+	rows := []string{
+		"0 1 0 7 8 0 0 " + first,
+		"1 2 0 7 8 0 0 " + second,
+		"2 3 0 7 9999999999 0 0 -",
+		"3 4 0 7 9999999999 0 0 1",
+		"4 0 0 7 0 0 0 0",
+		"1 2 0 7 8 1 1 " + second,
+	}
+	text := world + five + "\nmessages src dst comm tag bytes send_seq recv_post_seq payload_hash\n"
+	for _, i := range order {
+		text += rows[i] + "\n"
+	}
+	return text
+}
+
+// TestPayloads: the writer's fingerprint is the one that the query makes of the rows of an older run, which has none.
+func TestPayloads(t *testing.T) {
+	m := example.Manifest(5)
+	m.Hash = "crc64"
+	measure := func(run queries.Run) string {
+		t.Helper()
+		for line := range strings.Lines(ask(t, run, "measures")) {
+			if strings.Contains(line, ",payloads,") {
+				return line
+			}
+		}
+		return ""
+	}
+	var seen []string
+	for _, text := range []string{hashedMessages(false, []int{0, 1, 2, 3, 4, 5}), hashedMessages(false, []int{0, 1, 5, 2, 3, 4}),
+		hashedMessages(true, []int{0, 1, 2, 3, 4, 5})} {
+		run := newRun(t, "hashed.5", text, m)
+		if run.Manifest.Payloads == nil {
+			t.Fatal("the writer wrote no fingerprint")
+		}
+		older := *run.Manifest
+		older.Payloads = nil
+		got, want := measure(run), measure(queries.Run{Name: run.Name, Dir: run.Dir, Manifest: &older})
+		if got != want || got == "" {
+			t.Errorf("the writer's fingerprint: %q; of the rows: %q", got, want)
+		}
+		seen = append(seen, got)
+	}
+	if seen[0] != seen[1] {
+		t.Errorf("another order of rows has another fingerprint: %s and %s", seen[0], seen[1])
+	}
+	if seen[0] == seen[2] {
+		t.Error("two messages swapped payloads, and the fingerprint is the same")
+	}
+	m.Hash = "none"
+	if plain := newRun(t, "plain.5", hashedMessages(false, []int{2}), m); plain.Manifest.Payloads != nil {
+		t.Error("a run without hashes has a fingerprint")
+	}
+}
+
 // Of 5 ranks, 5 take part in the barrier and in the allreduce, 3 in the bcast and 3 in each of two reduces: 19
 // operations, 19 / 5 = 3.8 per rank. The messages are 5, one of them from rank 3 to itself: 5 of 24 and 19 of 24
 // operations.

@@ -70,7 +70,7 @@ func TestQueriesOpenWhatTheyNeed(t *testing.T) {
 	}
 	large := map[string][]string{"tags": nil, "ratio": nil, "sizes": nil, "pairs": nil, "partners": nil, "locality": nil,
 		"duplicates": nil, "latency": nil, "density": nil, "data-density": nil, "communicators": nil,
-		"datatypes": nil, "collectives": nil, "over-time": {"events", "messages"}}
+		"datatypes": nil, "collectives": nil, "by-rank": nil, "over-time": {"events", "messages"}}
 	for _, q := range all {
 		want, known := large[q.Name]
 		if !known {

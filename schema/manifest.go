@@ -47,6 +47,10 @@ type Manifest struct {
 	Epochs int32 `json:"epochs"`
 	// Counts are the run's totals.
 	Counts Counts `json:"counts"`
+	// Payloads is a fingerprint of the payloads of all messages that have a hash, with their senders, receivers and
+	// sizes, whatever their order: the measure payloads. It is missing in runs without hashes, and in those of older
+	// commqs.
+	Payloads *int64 `json:"payloads,omitempty"`
 	// Collectives is the number of collective operations by MPI name; nonblocking forms count under their own names.
 	// The sum is Counts.Collectives.
 	Collectives map[string]int64 `json:"collectives,omitempty"`

@@ -43,11 +43,11 @@ func (m *Manifest) compareSum(text []byte) error {
 }
 
 // Identity returns the 128-bit xxh3 hash of the part of a manifest that identifies its run, which is its JSON without
-// Origin, Digest, Sum, the derived tables and the tables' files.
+// Origin, Digest, Sum, the tables' files, and what is derived: tables and Payloads.
 func (m *Manifest) Identity() xxh3.Uint128 {
 	id := *m
 	id.Origin, id.Digest, id.Sum = Origin{}, "", ""
-	id.Tables = nil
+	id.Tables, id.Payloads = nil, nil
 	for _, t := range m.Tables {
 		if IsDerived(t.Name) {
 			continue

@@ -581,21 +581,27 @@ var ActivityTable = Table{
 			Doc: "The lowest world rank of the block, a multiple of its number of ranks."},
 		{Name: "nth", Goname: "Nth", Type: Int32, Unit: "1", Doc: "Number of the row in its step and block, from 0."},
 		{Name: "class", Goname: "Class", Type: Enum, Names: ActivityNames,
-			Doc: "class of the rows of events; sent: the messages whose send was entered in the step."},
+			Doc: "class of the rows of events; sent: the messages whose send was entered in the step; operations: the " +
+				"collective operations that a rank of the block was the first to enter, in the step. Of several ranks at once " +
+				"it is the lowest. Calls that returned an error are no operations."},
 		{Name: "calls", Goname: "Calls", Type: Int64, Unit: "1", Counts: true,
-			Doc: "Calls that were entered in the step; of sent the messages."},
+			Doc: "Calls that were entered in the step; of sent the messages, of operations the operations."},
 		{Name: "time_ns", Goname: "TimeNs", Type: Int64, Unit: "ns",
 			Doc: "Time in calls of the class within the step, summed over ranks and threads; a call that never " +
-				"returned lasts to the end of the last call. 0 of sent."},
-		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes", Doc: "Payload of the messages; 0 of calls."},
+				"returned lasts to the end of the last call. 0 of sent and operations."},
+		{Name: "bytes", Goname: "Bytes", Type: Int64, Unit: "bytes",
+			Doc: "Payload of the messages; of operations what all their ranks send; 0 of calls."},
 	},
 }
 
-// ActivityNames are the values of the column class of activity: those of events, then sent.
-var ActivityNames = append(slices.Clip(ClassNames), "sent")
+// ActivityNames are the values of the column class of activity: those of events, then sent and operations.
+var ActivityNames = append(slices.Clip(ClassNames), "sent", "operations")
 
-// ActivitySent is the index of sent in ActivityNames.
-var ActivitySent = int16(len(ClassNames))
+// ActivitySent and ActivityOperations are the indices of sent and operations in ActivityNames.
+var (
+	ActivitySent       = int16(len(ClassNames))
+	ActivityOperations = ActivitySent + 1
+)
 
 // ComputeClocks are the values of Manifest.ComputeClock.
 var ComputeClocks = []string{"cpu", "wall", "device", "none"}

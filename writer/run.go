@@ -78,6 +78,7 @@ func (r *Run) SumWaits(hosts []int32, comms *schema.Comms, dense bool) *derive.W
 	r.sums.waits = derive.NewWaitSums(hosts, dense)
 	r.sums.waits.AddComms(comms)
 	r.sums.activity = derive.NewActivitySums(len(hosts))
+	r.sums.activity.AddComms(comms)
 	return r.sums.waits
 }
 

@@ -16,6 +16,7 @@ type sums struct {
 	mu       sync.Mutex
 	repeats  *derive.RepeatSums  // has counted the messages written so far; nil before the first
 	channels *derive.ChannelSums // has added them; nil before the first
+	payloads *derive.PayloadSums // likewise
 
 	muCollectives sync.Mutex
 	collectives   *derive.CollectiveSums // has added the events written so far; nil before the first
@@ -52,19 +53,23 @@ func (s *sums) countCollectives(e *schema.Events) {
 	s.collectives.Add(e)
 }
 
-// count counts the payloads of messages, the first pass of repeats, and adds them to channels. It may be called
-// concurrently.
+// count counts the payloads of messages, the first pass of repeats, and adds them to channels and to the fingerprint.
+// It may be called concurrently.
 func (s *sums) count(m *schema.Messages) {
+	var payloads derive.PayloadSums
+	payloads.Add(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.repeats == nil {
-		s.repeats, s.channels = derive.NewRepeatSums(), derive.NewChannelSums()
+		s.repeats, s.channels, s.payloads = derive.NewRepeatSums(), derive.NewChannelSums(), &derive.PayloadSums{}
 	}
+	s.payloads.Join(payloads)
 	s.repeats.Count(m)
 	s.channels.Add(m)
 }
 
-// write writes the derived tables of the run in folder dir, whose other tables are complete, to files. An untimed run
+// write writes the derived tables of the run in folder dir, whose other tables are complete, to files, and sets the
+// fingerprint of payloads in m. An untimed run
 // has waits, transfers and collective_waits without rows. It returns the tables that the run lacks because they would
 // take too much memory.
 func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files *tableFiles) (lacks []*schema.Table,
@@ -89,6 +94,9 @@ func (s *sums) write(ctx context.Context, dir string, m *schema.Manifest, files 
 		if made, err = w.Rows(write); err != nil {
 			return nil, err
 		}
+	}
+	if m.Payloads, err = makePayloads(ctx, dir, m, s.payloads); err != nil {
+		return nil, err
 	}
 	counted, added := s.repeats, s.channels
 	s.repeats, s.channels = nil, nil
@@ -200,12 +208,39 @@ func makeChannels(ctx context.Context, dir string, s *derive.ChannelSums) (schem
 	return nil, nil
 }
 
+// makePayloads returns the fingerprint of the payloads of the run in folder dir; nil where it has no hashes. s has added
+// the run's messages; when it is nil they are read.
+func makePayloads(ctx context.Context, dir string, m *schema.Manifest, s *derive.PayloadSums) (*int64, error) {
+	if m.Hash == "none" {
+		return nil, nil
+	}
+	if s == nil {
+		s = &derive.PayloadSums{}
+		messages, err := readEpochs(dir, &schema.MessagesTable, sumRows, derive.PayloadColumns()...)
+		if err != nil {
+			return nil, err
+		}
+		if err := messages.All(ctx, func(b schema.Batch) error { s.Add(b.(*schema.Messages)); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	fingerprint := s.Fingerprint()
+	return &fingerprint, nil
+}
+
 // writeActivity writes the rows of activity of the run in folder dir. s has added the run's events and messages; when
 // it is nil they are read.
 func writeActivity(ctx context.Context, dir string, m *schema.Manifest, s *derive.ActivitySums,
 	write func(schema.Batch) error) error {
 	if s == nil {
 		s = derive.NewActivitySums(int(m.Ranks))
+		err := readTable(ctx, dir, &schema.CommsTable, checkRows, func(b schema.Batch) error {
+			s.AddComms(b.(*schema.Comms))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 		for _, t := range []*schema.Table{&schema.EventsTable, &schema.MessagesTable} {
 			rows, err := readEpochs(dir, t, sumRows, derive.ActivityColumns(t)...)
 			if err != nil {

@@ -4,9 +4,9 @@
 # every variant runs once, so that what else the machine does meets all alike. By environment variables:
 #   COMMQ       the commq binary (default: commq in $PATH)
 #   MPIP        libmpiP.so; without it mpiP is left out. EZTrace is left out where eztrace is not installed
-#   NPB         folder with cg.A.x and lu.A.x, built for Open MPI
+#   NPB         folder with cg.A.x and the other codes that are asked for, built for Open MPI
 #   VARIANTS    which to run (default: bare mpip eztrace commq-plain commq-sites commq again; again is bare once more: what differs
-#               between the two is noise)
+#               between the two is noise; commq-mapped has records in mapped files)
 #   COMMQ_BENCH_DIR  folder for programs and records, on the disk to be measured (default: /tmp)
 #   ITERATIONS  of self and pingpong per round (default: 20000)
 # Output, a line per run: variant, benchmark, round, value, fastest, bytes on disk. value is ns per iteration (the median of ten
@@ -37,6 +37,7 @@ wrapped() {
 	commq-plain) echo "$preload COMMQ_HASH=none COMMQ_STACK=0" ;;
 	commq-sites) echo "$preload COMMQ_HASH=none" ;;
 	commq) echo "$preload" ;;
+	commq-mapped) echo "$preload COMMQ_SINK=mmap" ;;
 	esac
 }
 

@@ -1,6 +1,6 @@
 -- summary: What each rank sends and receives: point-to-point messages, collectives and one-sided calls.
 -- source: Pipit's comm_by_process, with collectives and one-sided communication beside it
--- needs: messages, profile, events, ranks
+-- needs: messages, profile, ranks
 -- column rank INTEGER -: World rank.
 -- column sent_messages BIGINT 1: Point-to-point messages that it sent, those to itself too.
 -- column sent_bytes BIGINT bytes: Payload of those.
@@ -16,7 +16,7 @@
 -- column one_sided_send_bytes BIGINT bytes: Payload that they took from it; unknown bytes add nothing.
 -- column one_sided_recv_bytes BIGINT bytes: Payload that they brought to it; unknown bytes add nothing.
 -- order: rank
--- cost: The tables channels and profile, and where there is one-sided communication six columns of events.
+-- cost: The tables channels and profile.
 -- title: What each rank sends
 -- plot: bars rank sent_bytes+collective_send_bytes+one_sided_send_bytes
 -- label sent_bytes: messages
@@ -45,19 +45,13 @@ operated AS (
   WHERE class = 'collective' AND error_class IS NULL
   GROUP BY rank
 ),
-targeting AS (
-  -- Ranks with one-sided communication. Usually there are none, and then others stops at the first rows of events.
-  SELECT DISTINCT rank
-  FROM profile
-  WHERE class = 'rma'
-),
 others AS (
-  SELECT e.rank, CAST(COUNT(*) AS BIGINT) AS one_sided, CAST(SUM(COALESCE(e.send_bytes, 0)) AS BIGINT) AS one_sided_send_bytes,
-         CAST(SUM(COALESCE(e.recv_bytes, 0)) AS BIGINT) AS one_sided_recv_bytes
-  FROM events e
-  JOIN targeting t ON t.rank = e.rank
-  WHERE e.class = 'rma' AND e.error_class IS NULL AND COALESCE(e.proc_null, 0) = 0 AND COALESCE(e.send_bytes, e.recv_bytes) IS NOT NULL
-  GROUP BY e.rank
+  -- Calls that synchronise have no bytes.
+  SELECT rank, CAST(SUM(calls) AS BIGINT) AS one_sided, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS one_sided_send_bytes,
+         CAST(SUM(COALESCE(recv_bytes, 0)) AS BIGINT) AS one_sided_recv_bytes
+  FROM profile
+  WHERE class = 'rma' AND error_class IS NULL AND COALESCE(proc_null, 0) = 0 AND COALESCE(send_bytes, recv_bytes) IS NOT NULL
+  GROUP BY rank
 )
 SELECT r.rank, CAST(COALESCE(s.messages, 0) AS BIGINT) AS sent_messages, CAST(COALESCE(s.bytes, 0) AS BIGINT) AS sent_bytes,
        CAST(COALESCE(d.messages, 0) AS BIGINT) AS received_messages, CAST(COALESCE(d.bytes, 0) AS BIGINT) AS received_bytes,

@@ -20,7 +20,7 @@
 -- column file VARCHAR -: Source file of a place.
 -- column line INTEGER -: Lowest of its lines.
 -- order: run, measure, item
--- cost: The tables channels, profile, waits and collective_waits; with payload hashes four columns of messages.
+-- cost: The tables channels, profile, waits and collective_waits; of older runs with payload hashes four columns of messages.
 -- example: --format csv
 WITH {{include program_calls}},
 pairs AS (
@@ -59,14 +59,24 @@ senders AS (
         GROUP BY run, src) by_rank
   GROUP BY run
 ),
+unprinted AS (
+  -- Runs of older versions, whose manifest has no fingerprint. Usually there is none, and messages are not read.
+  SELECT run
+  FROM runs
+  WHERE payloads IS NULL AND hash <> 'none'
+),
 residues AS (
   -- A message's numbers modulo two primes below 2^31, so that squares fit in 64 bits.
   SELECT run, ((payload_hash % 2147483647 + 2147483647) * 48271 + CAST(src AS BIGINT) * 69621 + CAST(dst AS BIGINT) * 16807 + bytes % 2147483647) % 2147483647 AS a,
          ((payload_hash % 2147483629 + 2147483629) * 39373 + CAST(src AS BIGINT) * 40014 + CAST(dst AS BIGINT) * 40692 + bytes % 2147483629) % 2147483629 AS b
   FROM messages
-  WHERE payload_hash IS NOT NULL
+  WHERE payload_hash IS NOT NULL AND run IN (SELECT run FROM unprinted)
 ),
 fingerprints AS (
+  SELECT run, payloads
+  FROM runs
+  WHERE payloads IS NOT NULL
+  UNION ALL
   -- Squares, because sums of the numbers themselves would not change if two messages swapped payloads.
   SELECT run, CAST(SUM(a * a % 2147483647) AS BIGINT) % 2147483647 * 2147483648 + CAST(SUM(b * b % 2147483629) AS BIGINT) % 2147483629 AS payloads
   FROM residues

@@ -5,7 +5,7 @@
 -- param bins integer 1..10000 = 50: How many steps the run's time is cut into.
 -- param side choice send|receive = send: When a message counts: when its send is entered, or when its receive is complete.
 -- param where condition messages = TRUE: Which point-to-point messages count: a condition on the columns of messages.
--- param read choice auto|rows|sums = auto: Where messages are read: in their rows, or in the sums over time in activity: then steps last 2^n
+-- param read choice auto|rows|sums = auto: What is read: rows of messages and events, or the sums over time in activity: then steps last 2^n
 --     ns and are no shorter than those of the sums. auto: sums if the run has about a million calls or more.
 -- column bin INTEGER -: Step, from 0.
 -- column start_ns BIGINT ns: When it begins, since the run's start.
@@ -15,21 +15,22 @@
 -- column collectives BIGINT 1: Collective operations whose first rank entered in it: an operation is one, however many ranks it has.
 -- column collective_bytes BIGINT bytes: What all their ranks together send in them.
 -- order: bin
--- cost: Two columns of messages (where calls never returned, one of them twice), or with sums a few rows for each step, and six of the
---     collective rows of events.
+-- cost: Two columns of messages (where calls never returned, one of them twice) and six of the collective rows of events, or with sums a
+--     few rows for each step.
 -- title: Communication over time
 -- plot: lines start_ns bytes+collective_bytes
 -- label start_ns: start of the step
 -- label bytes: messages
 -- label collective_bytes: collectives
 -- label y: sent data per step
-WITH operations AS (
+WITH
+{{unless read sums}}
+operations AS (
   SELECT comm, instance, MIN(start_ns) AS at_ns, CAST(SUM(COALESCE(send_bytes, 0)) AS BIGINT) AS bytes
   FROM events
   WHERE class = 'collective' AND error_class IS NULL
   GROUP BY comm, instance
 ),
-{{unless read sums}}
 unended AS (
   -- The manifest has the end of the last call, but a call that never ended can begin after it. Usually there is none, and messages
   -- are not read to find out.
@@ -41,14 +42,15 @@ unended AS (
 latest AS (
   SELECT MAX(at_ns) AS last_ns
   FROM (SELECT NULLIF(end_ns, 0) AS at_ns FROM runs
-        UNION ALL
 {{unless read sums}}
+        UNION ALL
         SELECT MAX(CASE WHEN {{side}} = 'send' THEN send_start_ns ELSE recv_end_ns END) AS at_ns
         FROM messages
         WHERE run IN (SELECT run FROM unended) AND {{where}}
         UNION ALL
+        SELECT MAX(at_ns) AS at_ns FROM operations
 {{end}}
-        SELECT MAX(at_ns) AS at_ns FROM operations) AS ends
+       ) AS ends
 ),
 {{include steps}},
 {{only read sums}}
@@ -89,21 +91,23 @@ counted AS (
         WHERE {{where}}) AS timed
   WHERE at_ns IS NOT NULL
   GROUP BY 1
-{{end}}
-{{only read sums}}
-  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
-         CAST(SUM(a.calls) AS BIGINT) AS messages, CAST(SUM(a.bytes) AS BIGINT) AS bytes, CAST(0 AS BIGINT) AS collectives, CAST(0 AS BIGINT) AS collective_bytes
-  FROM activity a
-  JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
-  WHERE a.class = 'sent'
-  GROUP BY 1
-{{end}}
   UNION ALL
   SELECT CAST(FLOOR(CAST(at_ns AS DOUBLE) / (SELECT step_ns FROM span)) AS INTEGER) AS bin,
          CAST(0 AS BIGINT) AS messages, CAST(0 AS BIGINT) AS bytes, COUNT(*) AS collectives, CAST(SUM(bytes) AS BIGINT) AS collective_bytes
   FROM operations
   WHERE at_ns IS NOT NULL
   GROUP BY 1
+{{end}}
+{{only read sums}}
+  SELECT CAST(FLOOR(CAST(a.start_ns AS DOUBLE) / s.step_ns) AS INTEGER) AS bin,
+         CAST(SUM(CASE a.class WHEN 'sent' THEN a.calls END) AS BIGINT) AS messages, CAST(SUM(CASE a.class WHEN 'sent' THEN a.bytes END) AS BIGINT) AS bytes,
+         CAST(SUM(CASE a.class WHEN 'operations' THEN a.calls END) AS BIGINT) AS collectives,
+         CAST(SUM(CASE a.class WHEN 'operations' THEN a.bytes END) AS BIGINT) AS collective_bytes
+  FROM activity a
+  JOIN span s ON s.read_power = a.step_power AND s.rank_power = a.rank_power
+  WHERE a.class IN ('sent', 'operations')
+  GROUP BY 1
+{{end}}
 ),
 binned AS (
   -- A join with counted would make the engine compute the bin of each message twice, to leave out messages outside all steps.

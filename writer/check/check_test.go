@@ -75,6 +75,8 @@ func TestCheckerFindsBreaches(t *testing.T) {
 			want:     []string{"messages: rank 2, seq 1: received 10 ns before it was sent (causality)"}},
 		{old: "send_start_ns=420 send_end_ns=430", new: "send_start_ns=570 send_end_ns=580",
 			manifest: func(m *schema.Manifest) { m.Record = "messages" }},
+		{manifest: func(m *schema.Manifest) { m.Payloads = new(int64); *m.Payloads = 5 },
+			want: []string{"payloads (the fingerprint of the messages): found 0; the manifest says 5 (counts)"}},
 		{manifest: func(m *schema.Manifest) { m.EndNs = 901 }, want: []string{"the latest end is at 900 ns; the manifest's end_ns is 901 (times)"}},
 		{old: "start_ns=510 end_ns=520", new: "start_ns=390 end_ns=520",
 			want: []string{"events: rank 0, seq 4: thread 0 starts the call 10 ns before the call before it (thread-order)",

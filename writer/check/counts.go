@@ -1,6 +1,9 @@
 package check
 
-import "github.com/commq/commq/schema"
+import (
+	"github.com/commq/commq/schema"
+	"github.com/commq/commq/writer/derive"
+)
 
 // checkCounts compares the counts of the manifest with the rows.
 func checkCounts(r *run, out *reporter) (batch func(schema.Batch), finish func()) {
@@ -11,6 +14,7 @@ func checkCounts(r *run, out *reporter) (batch func(schema.Batch), finish func()
 // counts are sums over the rows of a run.
 type counts struct {
 	messageBytes int64
+	payloads     derive.PayloadSums
 	collectives  int64
 	byCall       []int64 // collectives by CallID
 }
@@ -21,6 +25,7 @@ func (c *counts) add(r *run, b schema.Batch) {
 		for _, x := range t.Bytes {
 			c.messageBytes += x
 		}
+		c.payloads.Add(t)
 	case *schema.Events:
 		for i, class := range t.Class {
 			if class == int16(schema.ClassCollective) && t.ErrorClass[i] == schema.NullInt32 &&
@@ -68,6 +73,9 @@ func (c *counts) compare(r *run, out *reporter) {
 	equal("dropped (the sum of ranks.dropped)", r.totals.dropped, m.Dropped)
 	equal("overlapping_calls (those that end after the next one of their thread began)", r.overlaps.Count(),
 		m.OverlappingCalls)
+	if want := r.manifest.Payloads; want != nil { // older runs have none
+		equal("payloads (the fingerprint of the messages)", c.payloads.Fingerprint(), *want)
+	}
 	if r.finalized() {
 		collectives("collectives", c.collectives, m.Collectives)
 		for call, n := range c.byCall {

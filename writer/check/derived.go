@@ -131,6 +131,8 @@ func checkActivity(r *run, out *reporter) (batch func(schema.Batch), finish func
 			sums = derive.NewActivitySums(len(r.ranks))
 		}
 		switch t := b.(type) {
+		case *schema.Comms:
+			sums.AddComms(t)
 		case *schema.Events:
 			sums.AddEvents(t)
 		case *schema.Messages:

@@ -107,8 +107,8 @@ func Rules() []Rule {
 		{Name: RuleCollectiveParts, Doc: "The rows of collective_parts are the sums of those of parts, by the calls in " +
 			"events, unless the run lacks the table."},
 		{Name: "activity", Doc: "The rows of activity are the sums of those of events and messages, unless the run lacks " +
-			"the table.", tables: []*schema.Table{&schema.EventsTable, &schema.MessagesTable,
-			&schema.ActivityTable}, start: checkActivity},
+			"the table.", tables: []*schema.Table{&schema.CommsTable, &schema.EventsTable,
+			&schema.MessagesTable, &schema.ActivityTable}, start: checkActivity},
 		{Name: "profile", Doc: "The rows of profile are the sums of those of events, unless the run was made by an " +
 			"older commq without the table.", tables: []*schema.Table{&schema.EventsTable, &schema.ProfileTable},
 			start: checkProfile},

@@ -31,12 +31,15 @@ const (
 	activityLeastPower = 10
 	// activityUnended is the largest number of calls that never returned.
 	activityUnended = 1 << 16
+	// activityOpen is the largest number of operations that some members have entered and others not yet: 100 MB.
+	activityOpen = 1 << 20
 	// activityLatest is the latest time of a call, in ns.
 	activityLatest = 1 << 60
 )
 
 // ActivitySums makes the rows of the table activity from those of events and messages, in any order. Its memory is at
-// most 16 MB for each class of calls that the program makes all the time. It must not be used concurrently.
+// most 16 MB for each class of calls that the program makes all the time, and 100 MB for open operations. It must not
+// be used concurrently.
 type ActivitySums struct {
 	least     int64 // calls that a run with the table has at least
 	cellCalls int64 // activityCellCalls
@@ -44,7 +47,22 @@ type ActivitySums struct {
 	lastNs    int64 // the latest time of a call
 	grids     []activityGrid
 	unended   []unendedCall
-	tooMany   bool // calls that never returned
+	members   map[int32]int32 // of communicators, in both groups
+	open      map[operationKey]operationSum
+	tooMany   bool // calls that never returned, or open operations
+}
+
+// operationKey names a collective operation.
+type operationKey struct {
+	comm     int32
+	instance int64
+}
+
+// operationSum is what the members that have entered an operation sent in it.
+type operationSum struct {
+	entered        int32
+	first          int32 // the rank that entered first
+	startNs, bytes int64
 }
 
 // unendedCall is a call that never returned.
@@ -66,11 +84,12 @@ type activityGrid struct {
 // activityTrack has the sums of a class of calls of a block, by step.
 type activityTrack []activityCell
 
-type activityCell struct{ calls, amount int64 } // the amount is ns or, of messages, bytes
+type activityCell struct{ calls, amount int64 } // the amount is ns or, of messages and operations, bytes
 
 // NewActivitySums returns an ActivitySums for a run of this many ranks.
 func NewActivitySums(ranks int) *ActivitySums {
-	s := &ActivitySums{least: ActivityCalls, cellCalls: activityCellCalls}
+	s := &ActivitySums{least: ActivityCalls, cellCalls: activityCellCalls, members: map[int32]int32{},
+		open: map[operationKey]operationSum{}}
 	for p := 0; ; p += activityWiden {
 		n := (ranks + 1<<p - 1) >> p
 		s.grids = append(s.grids, activityGrid{rankPower: p, power: activityLeastPower, ranks: int32(ranks), n: n})
@@ -87,9 +106,18 @@ func NewActivitySums(ranks int) *ActivitySums {
 // ActivityColumns lists the columns of events or messages that ActivitySums reads.
 func ActivityColumns(t *schema.Table) []string {
 	if t == &schema.EventsTable {
-		return []string{"rank", "class", "start_ns", "end_ns"}
+		return []string{"rank", "class", "start_ns", "end_ns", "comm", "instance", "send_bytes", "error_class"}
 	}
 	return []string{"src", "send_start_ns", "bytes"}
+}
+
+// AddComms adds members of communicators. Add all of them before any row of events.
+func (s *ActivitySums) AddComms(c *schema.Comms) {
+	for i, comm := range c.Comm {
+		if uint32(c.WorldRank[i]) < uint32(s.grids[0].ranks) {
+			s.members[comm]++
+		}
+	}
 }
 
 // AddEvents adds calls.
@@ -102,6 +130,9 @@ func (s *ActivitySums) AddEvents(e *schema.Events) {
 	s.extend(last)
 	for i, start := range e.StartNs {
 		end := e.EndNs[i]
+		if schema.Class(e.Class[i]) == schema.ClassCollective && s.has(e.Rank[i], start) {
+			s.enter(e, i)
+		}
 		switch {
 		case !s.has(e.Rank[i], start) || end > activityLatest || e.Class[i] < 0: // not in a run that is whole
 		case end == schema.NullInt64:
@@ -111,6 +142,36 @@ func (s *ActivitySums) AddEvents(e *schema.Events) {
 				s.grids[g].add(e.Rank[i], e.Class[i], start, end)
 			}
 		}
+	}
+}
+
+// enter adds row i of events to its operation. When all members have entered, the operation is counted.
+func (s *ActivitySums) enter(e *schema.Events, i int) {
+	if e.ErrorClass[i] != schema.NullInt32 || e.Instance[i] == schema.NullInt64 || s.tooMany {
+		return
+	}
+	key := operationKey{e.Comm[i], e.Instance[i]}
+	op, entered := s.open[key]
+	if rank, start := e.Rank[i], e.StartNs[i]; !entered || start < op.startNs || start == op.startNs && rank < op.first {
+		op.first, op.startNs = rank, start
+	}
+	op.bytes += max(e.SendBytes[i], 0) // null is negative
+	op.entered++
+	if op.entered == s.members[key.comm] {
+		s.addOperation(op)
+		delete(s.open, key)
+		return
+	}
+	s.open[key] = op
+	s.tooMany = len(s.open) > activityOpen
+}
+
+// addOperation counts an operation that no further member enters.
+func (s *ActivitySums) addOperation(op operationSum) {
+	for g := range s.grids {
+		c := s.grids[g].cell(op.first, schema.ActivityOperations, op.startNs)
+		c.calls++
+		c.amount += op.bytes
 	}
 }
 
@@ -277,6 +338,9 @@ func (s *ActivitySums) Rows(write func(*schema.ActivityCells) error) error {
 			s.grids[i].add(u.rank, u.class, u.startNs, s.lastNs)
 		}
 	}
+	for _, op := range s.open {
+		s.addOperation(op)
+	}
 	out := &activityRows{write: write}
 	kept, cells := s.keep()
 	for i := range kept {
@@ -321,7 +385,7 @@ func (o *activityRows) add(g *activityGrid, last int64) error {
 				row := schema.ActivityCell{RankPower: int32(g.rankPower), StepPower: int32(g.power),
 					StartNs: step << g.power, Rank: int32(block) << g.rankPower, Nth: nth, Class: int16(class),
 					Calls: t[step].calls, TimeNs: t[step].amount}
-				if row.Class == schema.ActivitySent {
+				if row.Class >= schema.ActivitySent {
 					row.TimeNs, row.Bytes = 0, row.TimeNs
 				}
 				o.rows.Append(&row)

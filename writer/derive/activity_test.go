@@ -25,8 +25,12 @@ func activityCall(rank int32, class schema.Class, start, end int64) schema.Event
 	return e
 }
 
+// groupMembers is the number of ranks of communicator 7, from rank 0 on.
+const groupMembers = 4
+
 // randomActivity returns calls and messages on so many ranks, one in a thousand of which lasts long; the last call of
-// rank 3 never returned.
+// rank 3 never returned. The members of communicator 7 enter operations at any time, some at once; one member is never
+// in the last one.
 func randomActivity(ranks int32, calls int, seed uint64) (*schema.Events, *schema.Messages) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	events, messages, last := &schema.Events{}, &schema.Messages{}, make([]int64, ranks)
@@ -44,6 +48,24 @@ func randomActivity(ranks int32, calls int, seed uint64) (*schema.Events, *schem
 			m := schema.NullMessage
 			m.Src, m.SendStartNs, m.Bytes = rank, start, r.Int64N(5000)
 			messages.Append(&m)
+		}
+	}
+	for instance := range int64(calls / 100) {
+		at := r.Int64N(last[0])
+		for rank := range int32(groupMembers) {
+			if rank == 2 && instance == int64(calls/100)-1 {
+				continue
+			}
+			start := at + r.Int64N(3)*r.Int64N(90_000) // one in three at once
+			e := activityCall(rank, schema.ClassCollective, start, start+r.Int64N(9000))
+			e.Comm, e.Instance = 7, instance
+			if r.IntN(3) > 0 {
+				e.SendBytes = r.Int64N(5000)
+			}
+			if r.IntN(50) == 0 {
+				e.ErrorClass, e.Instance = 3, schema.NullInt64
+			}
+			events.Append(&e)
 		}
 	}
 	e := activityCall(3, schema.ClassRecv, last[3]+5, schema.NullInt64)
@@ -80,6 +102,19 @@ func slowActivity(e *schema.Events, m *schema.Messages, rankPower, stepPower int
 	for i, start := range m.SendStartNs {
 		add(m.Src[i], schema.ActivitySent, start, 1, 0, m.Bytes[i])
 	}
+	bytes, first := map[int64]int64{}, map[int64]int{} // by instance; rows of an instance are in the order of ranks
+	for i, instance := range e.Instance {
+		if instance == schema.NullInt64 {
+			continue
+		}
+		bytes[instance] += max(e.SendBytes[i], 0)
+		if at, ok := first[instance]; !ok || e.StartNs[i] < e.StartNs[at] {
+			first[instance] = i
+		}
+	}
+	for instance, i := range first {
+		add(e.Rank[i], schema.ActivityOperations, e.StartNs[i], 1, 0, bytes[instance])
+	}
 }
 
 // TestActivityAgainstTheSlowWay compares each resolution with sums over calls, whatever order and batches they come in.
@@ -103,6 +138,11 @@ func TestActivityAgainstTheSlowWay(t *testing.T) {
 		e, m := randomActivity(c.ranks, c.calls, uint64(c.ranks))
 		s := NewActivitySums(int(c.ranks))
 		s.least, s.cellCalls = 1, int64(c.cellCalls)
+		comms := &schema.Comms{}
+		for rank := range int32(groupMembers) {
+			comms.Append(&schema.Comm{Comm: 7, WorldRank: rank, CommRank: rank})
+		}
+		s.AddComms(comms)
 		for at := e.Len(); at > 0; at -= min(at, 7001) { // backwards, in batches
 			s.AddEvents(e.Slice(max(0, at-7001), at))
 		}

@@ -13,6 +13,7 @@
 //	collectivewaits.go    collectiveSums: the rows of collective_waits
 //	repeats.go          RepeatSums: repeats, in several passes over messages
 //	channels.go         ChannelSums: channels, from messages in any order
+//	payloads.go         PayloadSums: no table, but the manifest's fingerprint of payloads
 //	collectives.go      CollectiveSums: collective_calls and collective_parts, from events and parts
 //	activity.go         ActivitySums: activity, from events and messages in any order
 //	overlaps.go         Overlaps: no table, but the manifest's count of overlapping calls

@@ -993,7 +993,7 @@ class Queries:
             Default: send.
         - ``where``: Which point-to-point messages count: a condition on the columns of messages. Default:
             TRUE.
-        - ``read``: Where messages are read: in their rows, or in the sums over time in activity: then steps
+        - ``read``: What is read: rows of messages and events, or the sums over time in activity: then steps
             last 2^n ns and are no shorter than those of the sums. auto: sums if the run has about a million
             calls or more. Default: auto.
         - ``limit``: Rows to return at most. Default: all.

@@ -73,7 +73,7 @@ grouped AS (
   UNION ALL
   SELECT line, class, bin AS first_bin, bin AS last_bin, CAST(0 AS BIGINT) AS n, calls, time_ns AS first_ns, CAST(0 AS BIGINT) AS last_ns
   FROM sums
-  WHERE class <> 'sent'
+  WHERE class NOT IN ('sent', 'operations')
 {{end}}
 ),
 kinds AS (
