@@ -5,7 +5,7 @@ package spool
 // Sizes, magic and nulls of a spool file; see spool.h.
 const (
 	Magic       = "COMMQSP1"
-	Version     = 5
+	Version     = 6
 	HeaderBytes = 4096
 	SlotBytes   = 64
 	Suffix      = ".cqs"

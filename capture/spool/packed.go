@@ -21,11 +21,11 @@ const blockBytes = int(unsafe.Sizeof(Block{}))
 // mostSlots limits the slots of a block: those of a window.
 const mostSlots = WindowBytes/SlotBytes - 1
 
-// A packed slot has at least a key and the mask of its words, at most nine bytes more for each word and the compute
-// time.
+// A packed slot has at least a byte that tells which words follow, at most two, a key of two, and nine for each word and
+// the compute time.
 const (
-	leastPacked = 2
-	mostPacked  = leastPacked + 9*(1+SlotBytes/8)
+	leastPacked = 1
+	mostPacked  = 4 + 9*(1+SlotBytes/8)
 )
 
 // mostReadings limits how often a file is read again because the program that writes it has gone on meanwhile.

@@ -100,7 +100,7 @@ func (r *Reader) enter(at int) int {
 		return at
 	}
 	r.block, r.left = &p.blocks[i], int(p.blocks[i].N)
-	r.from = unpacker{in: r.block.packed}
+	r.from.begin(r.block.packed)
 	return int(r.block.First)
 }
 

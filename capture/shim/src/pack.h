@@ -10,16 +10,21 @@
 #pragma GCC visibility push(hidden)
 
 enum {
-	CQ_PACK_KEYS = 256,
+	CQ_PACK_CONTEXT_BITS = 11,
+	CQ_PACK_CONTEXTS = 1 << CQ_PACK_CONTEXT_BITS,
+	CQ_PACK_CALLS = 0x8000, /* set in the keys of calls */
 	CQ_PACK_WORDS = CQ_SLOT_BYTES / 8,
-	CQ_PACK_MOST = 2 + 9 * (1 + CQ_PACK_WORDS), /* bytes of a packed slot at most */
+	CQ_PACK_MOST = 4 + 9 * (1 + CQ_PACK_WORDS), /* bytes of a packed slot at most */
 };
 
 /* What the next slot is predicted from. */
 typedef struct {
-	uint64_t last[CQ_PACK_KEYS][CQ_PACK_WORDS]; /* the last slot with each key */
+	uint64_t last[CQ_PACK_CONTEXTS][CQ_PACK_WORDS]; /* the last slot in each context */
+	uint16_t next[CQ_PACK_CONTEXTS]; /* the key of the slot that came after it */
 	uint64_t returned; /* when the last call did */
-	uint8_t key;       /* of the last slot */
+	uint32_t context;  /* of the last slot */
+	uint16_t key;      /* of the last slot */
+	uint16_t call_key; /* of the last call */
 } cq_packer;
 
 /* Packs n slots at out, which has room for CQ_PACK_MOST bytes for each; returns how many bytes they take. They are a

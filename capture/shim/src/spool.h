@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define CQ_SPOOL_MAGIC "COMMQSP1"
-#define CQ_SPOOL_VERSION 5
+#define CQ_SPOOL_VERSION 6
 #define CQ_HEADER_BYTES 4096
 #define CQ_SLOT_BYTES 64
 
