@@ -71,7 +71,7 @@ func TestErrorsNameTheDamage(t *testing.T) {
 		want   string
 	}{
 		{"magic", func(b []byte) []byte { b[3] = 'x'; return b }, name + `not a spool file: begins with "COMxQSP1"`},
-		{"version", header(func(h *spool.Header) { h.Version = 9 }), name + "spool version 9, this commq reads 5"},
+		{"version", header(func(h *spool.Header) { h.Version = 9 }), name + "spool version 9, this commq reads 6"},
 		{"sizes", header(func(h *spool.Header) { h.SlotBytes = 32 }), name + "header of 4096 and slots of 32 bytes"},
 		{"rank", header(func(h *spool.Header) { h.Rank = 3 }), name + "damaged header: rank 3 of 3"},
 		{"thread", header(func(h *spool.Header) { h.Thread = -1 }), name + "damaged header: thread -1"},

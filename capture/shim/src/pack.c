@@ -1,12 +1,14 @@
-/* Packing slots. A slot is predicted from the last one in the same context: of the same kind and after the same call; of the
- * same function, call site and peer if it is a call. What is left is written in as few bytes as it takes. A call's times are those
- * since the last call returned, and its compute time is predicted as all of the time since then.
+/* Packing slots. A slot is predicted from the last one in the same context: of the same kind and after the same
+ * call; of the same function, call site and peer if it is a call. What is left is written in as few bytes as it
+ * takes. A call's times are those since the last call returned, and its compute time is predicted as all of the
+ * time since then.
  *
- * A packed slot has a header, which is a number; the slot's key, two bytes, if it is not the one that followed last time; of a
- * call, how its compute time differs from the prediction; and the differences of the words that are not as predicted. The lowest
- * bit of the header tells that there is a key, the others which words follow. Two of these are rare and the highest, so that a
- * header usually takes a byte: that a call's times, which change with every call, are as predicted; and that the last two words of
- * another slot are not. The Go twin is capture/spool/unpack.go. */
+ * A packed slot has a header, which is a number; the slot's key, two bytes, if it is not the one that followed last
+ * time; of a call, how its compute time differs from the prediction; and the differences of the words that are not
+ * as predicted. The lowest bit of the header tells that there is a key, the others which words follow. Two of these
+ * are rare and the highest, so that a header usually takes a byte: that a call's times, which change with every
+ * call, are as predicted; and that the last two words of another slot are not. The Go twin is
+ * capture/spool/unpack.go. */
 #include "pack.h"
 
 #include <string.h>
