@@ -482,7 +482,7 @@ func TestWhatIsNotPredicted(t *testing.T) {
 		if err == nil || x.Run != nil || len(x.Gaps) != 1 {
 			t.Fatalf("%s: run %v, gaps %v, %v: want no run and one gap", name, x.Run != nil, x.Gaps, err)
 		}
-		p := report.NewPartial(m, x, 24)
+		p := report.NewPartial(report.NewWeigher(m, x, 24))
 		if p == nil || p.Unknown != 1 || p.Gaps[0].Unknown != "peers" || p.Gaps[0].Calls.Value != 24 ||
 			p.Gaps[0].Bytes.Value != 192 {
 			t.Errorf("%s: %+v: want peers of 24 calls with 192 bytes unknown", name, p)

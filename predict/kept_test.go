@@ -47,7 +47,8 @@ func describe(t *testing.T, m *model.Model, ranks int32) (texts []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []any{x.Signature, report.Slots(m, x), report.Warnings(m, ranks, x), m.Warnings, x.Numbers,
+	warnings := report.Warnings(report.NewWeigher(m, x, ranks))
+	for _, part := range []any{x.Signature, report.Slots(m, x), warnings, m.Warnings, x.Numbers,
 		x.Inexact, x.Loops} {
 		text, err := json.Marshal(part)
 		if err != nil {

@@ -115,7 +115,7 @@ func TestCommunicatorsInPlaceOfCallSites(t *testing.T) {
 	for _, name := range []string{schema.NullText, "one"} {
 		m = train(t, []int{4, 8, 12, 20, 24}, program(func(string) string { return name }))
 		x, err := generate.Predict(t.Context(), m, 16, generate.Options{})
-		p := report.NewPartial(m, x, 16)
+		p := report.NewPartial(report.NewWeigher(m, x, 16))
 		if err == nil || p == nil || p.Known != 1 || p.Collectives != 3*16 {
 			t.Errorf("with %q as all names: %v, %+v", name, err, p)
 		}

@@ -360,7 +360,7 @@ func TestSuggestedRunMakesLawsExact(t *testing.T) {
 			t.Errorf("at %d ranks without it: %+v", ranks, v)
 		}
 	}
-	warnings := report.Warnings(m, 48, x)
+	warnings := report.Warnings(report.NewWeigher(m, x, 48))
 	i := slices.IndexFunc(warnings, func(w report.Warning) bool { return w.Name == report.LawsDiffer })
 	if i < 0 {
 		t.Fatalf("warnings %+v, want %s", warnings, report.LawsDiffer)

@@ -27,7 +27,7 @@ func TestPartialAnswer(t *testing.T) {
 	if err == nil || x.Run != nil {
 		t.Fatalf("a run was predicted of which a part has no law: %v", err)
 	}
-	p := report.NewPartial(m, x, 29)
+	p := report.NewPartial(report.NewWeigher(m, x, 29))
 	if p == nil || p.Known != 1 || p.Unknown != 1 || p.Messages != 29 || p.Bytes != 29*4097 || p.Edges != 29 {
 		t.Fatalf("%+v", p)
 	}
@@ -59,7 +59,7 @@ func TestUncertainCountIsUnknown(t *testing.T) {
 		})
 	})
 	x, err := generate.Predict(t.Context(), m, 29, generate.Options{})
-	p := report.NewPartial(m, x, 29)
+	p := report.NewPartial(report.NewWeigher(m, x, 29))
 	if err == nil || p == nil || p.Known != 1 || p.Unknown != 2 || p.Messages != 29 || p.Bytes != 29*70 {
 		t.Fatalf("%v, %+v", err, p)
 	}

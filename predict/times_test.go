@@ -152,7 +152,8 @@ func timedCalls(t *testing.T, m *model.Model, c extrapolated.Conditions) (n int)
 			}
 		})
 	}
-	warned := slices.ContainsFunc(report.Warnings(m, 9, x), func(w report.Warning) bool { return w.Name == report.WallClock })
+	warned := slices.ContainsFunc(report.Warnings(report.NewWeigher(m, x, 9)),
+		func(w report.Warning) bool { return w.Name == report.WallClock })
 	if accepted := len(c.Accept) > 0; warned != accepted || (x.Compute != nil) != accepted ||
 		(x.Signature.ComputeClock == "wall") != accepted {
 		t.Errorf("accepted %v: warned %v, %+v of clock %s", c.Accept, warned, x.Compute, x.Signature.ComputeClock)

@@ -18,7 +18,8 @@ import (
 func TestWarnings(t *testing.T) {
 	m := train(t, []int{4, 8, 16}, func(ranks int) *signature.Run { return ring(ranks, "cpu") })
 	x := extrapolate(t, m, 128)
-	warnings := report.Warnings(m, 128, x)
+	w := report.NewWeigher(m, x, 128)
+	warnings := report.Warnings(w)
 	names := map[string]int{}
 	for _, w := range warnings {
 		names[w.Name]++
@@ -34,7 +35,7 @@ func TestWarnings(t *testing.T) {
 	if names[report.NotExplained]+names[report.Undecided]+names[report.NewPaths]+names[report.LayoutSwitch] > 0 {
 		t.Errorf("unexpected warnings: %+v", warnings)
 	}
-	for _, s := range report.Suggest(warnings) {
+	for _, s := range report.Suggest(warnings, w.Weigh) {
 		if s.Ranks < 2 || len(s.Reasons) == 0 {
 			t.Errorf("%+v", s)
 		}
@@ -59,11 +60,11 @@ func TestNewPaths(t *testing.T) {
 			return (r + 1) % ranks, 4097
 		})
 	})
-	if !slices.ContainsFunc(report.Warnings(m, 64, nil),
+	if !slices.ContainsFunc(report.Warnings(report.NewWeigher(m, nil, 64)),
 		func(w report.Warning) bool {
 			return w.Name == report.NewPaths && strings.HasPrefix(w.Text, "1 call paths")
 		}) {
-		t.Errorf("%+v", report.Warnings(m, 64, nil))
+		t.Errorf("%+v", report.Warnings(report.NewWeigher(m, nil, 64)))
 	}
 }
 
@@ -86,7 +87,7 @@ func TestSharesOfEstimates(t *testing.T) {
 		t.Fatalf("%+v", slots)
 	}
 	texts := map[string]string{}
-	for _, w := range report.Warnings(m, 14, x) {
+	for _, w := range report.Warnings(report.NewWeigher(m, x, 14)) {
 		texts[w.Name] = w.Text
 	}
 	for i, name := range []string{report.LawsDiffer, report.Estimated} {
@@ -96,7 +97,7 @@ func TestSharesOfEstimates(t *testing.T) {
 		}
 	}
 	x.Unknown = []string{"a communication"} // what is sent is then not known either
-	for _, w := range report.Warnings(m, 14, x) {
+	for _, w := range report.Warnings(report.NewWeigher(m, x, 14)) {
 		if strings.Contains(w.Text, "bytes that are sent") {
 			t.Errorf("%s: %q", w.Name, w.Text)
 		}
@@ -130,7 +131,8 @@ func TestOtherCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(report.Warnings(m, 16, nil), func(w report.Warning) bool { return w.Name == report.OtherCommands })
+		i := slices.IndexFunc(report.Warnings(report.NewWeigher(m, nil, 16)),
+			func(w report.Warning) bool { return w.Name == report.OtherCommands })
 		if warned := i >= 0; warned != c.warned {
 			t.Errorf("%q and %q: warned %v, want %v", c.of4, c.of8, warned, c.warned)
 		}

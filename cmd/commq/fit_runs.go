@@ -80,7 +80,7 @@ func writeModels(a *app, file string, m *model.Model) error {
 func describeModel(m *model.Model) *fittedRuns {
 	p := &fittedRuns{TrainingMessages: m.Traffic, TrainingUnexplained: m.Unexplained, Grids: m.Grids(), Laws: m.Laws(),
 		Unexplained: report.UnexplainedOf(m),
-		Warnings:    append([]report.Warning{}, report.Warnings(m, m.LargestRun(), nil)...),
+		Warnings:    append([]report.Warning{}, report.Warnings(report.NewWeigher(m, nil, m.LargestRun()))...),
 		textOf:      textOf(m)}
 	for _, s := range m.Runs() {
 		p.Runs = append(p.Runs, fittedRun{s.Run, s.Ranks, s.Calls, s.Captures})

@@ -75,7 +75,8 @@ docs/method/prediction.md has the method.`,
 	conditionFlags(c, &o.conditions)
 	f.StringVar(&o.models, "models", "", "`FILE` of commq fit --run with the laws; - is standard input")
 	f.StringVar(&o.name, "name", "", "write the predicted run into the store, as `NAME`")
-	f.BoolVar(&o.suggest, "suggest", false, "also suggest on how many ranks to run the program next, and why")
+	f.BoolVar(&o.suggest, "suggest", false, "also suggest on how many ranks to run the program next, why, and "+
+		"how much that would settle")
 	f.BoolVar(&o.all, "all", false, fmt.Sprintf("list all communications, not only the %d with most bytes",
 		slotsListed))
 	f.StringVar(&o.target.Machine, "machine", "", "also predict the execution time on the machine of "+
@@ -147,9 +148,10 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		verdict := report.Judge(m, x, held)
 		p.Verdict = &verdict
 	}
+	w := report.NewWeigher(m, x, o.ranks)
 	if refused != nil {
 		refused = fmt.Errorf("predict: %w", refused)
-		p.Partial, p.Slots = report.NewPartial(m, x, o.ranks), append(p.Slots, report.CertainSlots(m, x)...)
+		p.Partial, p.Slots = report.NewPartial(w), append(p.Slots, report.CertainSlots(m, x)...)
 	} else {
 		p.fill(m, x, held)
 		if err := o.keepRun(ctx, a, m, x, p); err != nil {
@@ -157,7 +159,7 @@ func runPredict(ctx context.Context, a *app, o *predictOptions) error {
 		}
 		refused = o.predictTime(ctx, a, m, x, held, p, target)
 	}
-	p.warn(m, x, o.suggest)
+	p.warn(w, o.suggest)
 	return errors.Join(p.print(a, o.format), refused)
 }
 
@@ -284,10 +286,10 @@ func newPrintedPrediction(m *model.Model, o *predictOptions) *printedPrediction 
 }
 
 // warn adds warnings, and with suggest the runs that would settle them.
-func (p *printedPrediction) warn(m *model.Model, x *generate.Prediction, suggest bool) {
-	p.Warnings = append([]report.Warning{}, report.Warnings(m, p.Ranks, x)...)
+func (p *printedPrediction) warn(w *report.Weigher, suggest bool) {
+	p.Warnings = append([]report.Warning{}, report.Warnings(w)...)
 	if suggest {
-		p.Suggestions = append([]report.Suggestion{}, report.Suggest(p.Warnings)...)
+		p.Suggestions = append([]report.Suggestion{}, report.Suggest(p.Warnings, w.Weigh)...)
 	}
 }
 
@@ -350,12 +352,32 @@ func (p *printedPrediction) table(a *app) error {
 	case len(p.Suggestions) > 0:
 		fmt.Fprintln(&b, "\nrun next:")
 		for _, s := range p.Suggestions {
-			fmt.Fprintf(&b, "  on %d ranks, for %s\n", s.Ranks, strings.Join(s.Reasons, ", "))
+			fmt.Fprintf(&b, "  on %d ranks, for %s%s\n", s.Ranks, strings.Join(s.Reasons, ", "), settledText(s.Weight))
 		}
 	case p.Suggestions != nil:
 		fmt.Fprintln(&b, "\nno other run is known to settle more")
 	}
 	return a.prose(b.String())
+}
+
+// settledText describes how much a run would settle; empty if that cannot be weighed.
+func settledText(w *report.Weight) string {
+	if w == nil {
+		return ""
+	}
+	var parts []string
+	if w.UnknownCalls > 0 {
+		text := fmt.Sprintf("settles %s of %s", grouped(w.SettledCalls), counted(w.UnknownCalls, "unknown call"))
+		if w.NarrowedCalls > 0 {
+			text += fmt.Sprintf(" and rules out some laws of %s more", grouped(w.NarrowedCalls))
+		}
+		parts = append(parts, text)
+	}
+	if w.UncertainBytes > 0 {
+		parts = append(parts, fmt.Sprintf("rules out laws of sizes for %s of %s that are uncertain",
+			inBytes(w.NarrowedBytes), inBytes(w.UncertainBytes)))
+	}
+	return ": " + strings.Join(parts, "; ")
 }
 
 // printWarnings prints warnings, with the runs that may settle them.

@@ -574,10 +574,19 @@ func (l Law) ownMap(ranks int32, index []int32) (*Map, error) {
 // bind evaluates the law's forms. It returns the maps that differ, the form of each, the domains of forms that are not
 // defined for this process count, and what the runs have too few ranks for, or "".
 func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing []string, short string) {
+	maps, of, missing, short, _ = bindNumbered(&l, ranks, index)
+	return maps, of, missing, short
+}
+
+// bindNumbered is Law.bind. It also returns, in the order of the forms and their grids, the number of the map of each;
+// undefinedAnswer for none.
+func bindNumbered(l *Law, ranks int32, index []int32) (maps []*Map, of []Form, missing []string, short string,
+	numbers []int) {
 	for _, f := range l.Forms {
 		for _, g := range f.Grids {
 			dims, ok := g.Dims(ranks)
 			if !ok {
+				numbers = append(numbers, undefinedAnswer)
 				if !slices.Contains(missing, g.Domain()) {
 					missing = append(missing, g.Domain())
 				}
@@ -600,14 +609,16 @@ func (l Law) bind(ranks int32, index []int32) (maps []*Map, of []Form, missing [
 			if m.HasSender() && f.roundsUnseen(g, l.Training, dims) {
 				short = "extents of which " + f.String() + " takes an even part"
 			}
-			if !slices.ContainsFunc(maps, func(o *Map) bool { return equalMaps(o, m) }) {
-				maps = append(maps, m)
+			i := slices.IndexFunc(maps, func(o *Map) bool { return equalMaps(o, m) })
+			if i < 0 {
+				i, maps = len(maps), append(maps, m)
 				of = append(of, Form{Grids: []Grid{g}, Rules: f.Rules, Bits: f.Bits, Listed: f.Listed, Where: f.Where,
 					Presence: f.Presence})
 			}
+			numbers = append(numbers, i)
 		}
 	}
-	return maps, of, missing, short
+	return maps, of, missing, short, numbers
 }
 
 // mostNarrow returns the longest extent of an axis on which the guard of a form that names a coordinate is known: if
@@ -660,46 +671,6 @@ func (m *Map) moves(axis int) bool {
 		}
 	}
 	return false
-}
-
-// Suggestion is a process count, and the number of undecided slots that a run there would decide.
-type Suggestion struct {
-	Ranks int32 `json:"ranks"`
-	Slots int   `json:"slots"`
-}
-
-// Suggest returns the candidates at which a run would decide slots that are undecided at a process count, because
-// their forms differ at the candidate, too. The candidate that decides most slots comes first, then the smallest. The
-// result is empty if no candidate helps.
-func (p *Program) Suggest(ranks int32, candidates []int32) []Suggestion {
-	var out []Suggestion
-	for _, c := range candidates {
-		if slices.Contains(p.Sizes, c) {
-			continue
-		}
-		s := Suggestion{Ranks: c}
-		for _, l := range p.Laws {
-			for _, m := range l.Members {
-				if _, err := l.Map(ranks, m.Index); err == nil {
-					continue
-				}
-				if maps, _, missing, short := l.bind(c, m.Index); len(maps) > 1 || len(maps) > 0 &&
-					len(missing) > 0 || short != "" {
-					s.Slots++
-				}
-			}
-		}
-		if s.Slots > 0 {
-			out = append(out, s)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Suggestion) int {
-		if a.Slots != b.Slots {
-			return b.Slots - a.Slots
-		}
-		return int(a.Ranks) - int(b.Ranks)
-	})
-	return out
 }
 
 // inRange returns the first of maps when the index exists at the process count, an empty map when it does not, and a

@@ -26,6 +26,7 @@
 //	inverse.go       sends and receives determine each other
 //	answer.go, begin.go, ends.go  the ranges of a family's index, Law.Map, Refusal
 //	partition.go     laws of communicators
+//	question.go      where rival laws give different answers
 //	local.go, general.go, print.go  the local and general equations of the paper
 //	topology.go      rings, meshes and tori
 package pattern

@@ -44,7 +44,7 @@ type Gap struct {
 	Unknown string `json:"unknown"`
 	// Why is the reason.
 	Why string `json:"why"`
-	// Run is a number of ranks at which laws that fit all runs differ, so that a run there rules some out; 0 if none is
+	// Run is the number of ranks at which a run would settle most of these calls, or rule out laws of most; 0 if none is
 	// known.
 	Run int32 `json:"ranks,omitempty"`
 	// Calls is the number of calls of all ranks if the trend of the runs' totals continues.
@@ -83,20 +83,18 @@ type Seen struct {
 	Most int64 `json:"calls_of_a_rank_most"`
 }
 
-// NewPartial returns the known part of a prediction with gaps; nil if it has no gaps, or if nothing is known.
-func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
+// NewPartial returns the known part of a prediction with gaps, which w weighs; nil if it has no gaps, or if nothing is
+// known.
+func NewPartial(w *Weigher) *Partial {
+	m, x, ranks := w.model, w.prediction, w.ranks
 	if x.Signature == nil || len(x.Gaps) == 0 {
 		return nil
 	}
 	p, known := &Partial{Gaps: []Gap{}}, Totals{}
 	occurrences := x.Signature.Occurrences(x.Signature.Roots)
+	next := suggestableRuns(m, ranks)
 	for _, s := range m.Sites {
-		gap := x.Gaps[s.Event.ID]
-		counts := sendsBytes(m, s) || gap != nil && gap.Peers != ""
-		if gap == nil || gap.Calls == "" {
-			gap = cmp.Or(uncertainCount(s, x), conflictGap(s, x), gap)
-		}
-		switch {
+		switch gap, counts := gapOf(m, x, s); {
 		case !counts:
 		case gap == nil:
 			p.Known++
@@ -104,22 +102,25 @@ func NewPartial(m *model.Model, x *generate.Prediction, ranks int32) *Partial {
 		default:
 			p.Unknown++
 			p.Gaps = append(p.Gaps, newGap(m, s, gap, ranks))
+			p.Gaps[len(p.Gaps)-1].Run = w.bestForCalls(next, func(event int32) bool { return event == s.Event.ID })
 		}
 	}
 	p.Messages, p.Collectives = known.Messages.Value, known.Collectives.Value
 	p.Bytes, p.BytesLow, p.BytesHigh = known.Bytes.Value, known.Bytes.Low, known.Bytes.High
 	p.Edges = int64(len(edgesOf(x.Signature, x.Gaps)))
 	slices.SortStableFunc(p.Gaps, func(a, b Gap) int { return cmp.Compare(b.Calls.Value, a.Calls.Value) })
-	next := suggestableRuns(m, ranks)
-	byCall := map[string][]undecidedSlot{}
-	for _, u := range undecided(m, x) {
-		call := m.NodeName(u.site.Event)
-		byCall[call] = append(byCall[call], u)
-	}
-	for i := range p.Gaps {
-		p.Gaps[i].Run = settling(m, byCall[p.Gaps[i].Call], next)
-	}
 	return p
+}
+
+// gapOf returns why a site's calls are not predicted completely; nil if they are. counts tells whether they send, take
+// part in collective operations, or have peers that are not predicted.
+func gapOf(m *model.Model, x *generate.Prediction, s *model.Site) (gap *generate.Gap, counts bool) {
+	gap = x.Gaps[s.Event.ID]
+	counts = sendsBytes(m, s) || gap != nil && gap.Peers != ""
+	if gap == nil || gap.Calls == "" {
+		gap = cmp.Or(uncertainCount(s, x), conflictGap(s, x), gap)
+	}
+	return gap, counts
 }
 
 // uncertainCount returns the gap of a site inside a loop with an uncertain number of iterations; nil if there is no
@@ -211,56 +212,3 @@ func newTotal(seen []regress.Point, ranks int32) (t Total) {
 
 // limited rounds to a number that is not negative.
 func limited(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
-
-// undecidedSlot is a slot without an answer at the wanted number of ranks.
-type undecidedSlot struct {
-	site *model.Site
-	name string
-}
-
-// undecided returns the slots of a prediction's gaps.
-func undecided(m *model.Model, x *generate.Prediction) (all []undecidedSlot) {
-	if x == nil {
-		return nil
-	}
-	for _, s := range m.Sites {
-		if gap := x.Gaps[s.Event.ID]; gap == nil || gap.Calls == "" {
-			continue
-		}
-		for _, family := range []string{s.To, s.From, s.In} {
-			for _, slot := range s.Calls.Slots {
-				if family != "" {
-					all = append(all, undecidedSlot{s, model.SlotName(family, slot.Index())})
-				}
-			}
-		}
-	}
-	return all
-}
-
-// settling returns the number of ranks, of next, at which the rival laws of most slots differ, so that a run there
-// shows which of them is right; 0 if they differ at none.
-func settling(m *model.Model, all []undecidedSlot, next []int32) (best int32) {
-	most := 0
-	for _, ranks := range spreadOut(next) {
-		settled := 0
-		for _, u := range all {
-			if len(m.Pattern.Rivals(u.name, ranks)) > 1 {
-				settled++
-			}
-		}
-		if settled > most {
-			most, best = settled, ranks
-		}
-	}
-	return best
-}
-
-// spreadOut returns at most maxChecked of numbers, in even distances.
-func spreadOut(numbers []int32) (some []int32) {
-	n := min(len(numbers), maxChecked)
-	for i := range n {
-		some = append(some, numbers[i*len(numbers)/n])
-	}
-	return some
-}

@@ -33,12 +33,24 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Suggestions are ordered by how many warnings name a run, then by its ranks.
+// Suggestions are ordered by what they settle, not by how many warnings name a run: two warnings name 32 ranks, where
+// 10 calls are settled, and one names 16, where 1,000 are. What settles nothing or cannot be weighed comes last, by how
+// many warnings name it, then by ranks.
 func TestSuggest(t *testing.T) {
+	weights := map[int32]report.Weight{16: {UnknownCalls: 1500, SettledCalls: 1000, ToldCalls: 1000},
+		32: {UnknownCalls: 1500, SettledCalls: 10, ToldCalls: 10}, 64: {UnknownCalls: 1500},
+		12: {UnknownCalls: 1500, SettledCalls: 10, NarrowedCalls: 5, ToldCalls: 12},
+		20: {UnknownCalls: 1500, UncertainBytes: 8, NarrowedBytes: 8}}
 	got := report.Suggest([]report.Warning{{Name: "a", Run: 16}, {Name: "b"}, {Name: "c", Run: 8}, {Name: "d", Run: 32},
-		{Name: "e", Run: 32}})
-	want := []report.Suggestion{{Ranks: 32, Reasons: []string{"d", "e"}}, {Ranks: 8, Reasons: []string{"c"}},
-		{Ranks: 16, Reasons: []string{"a"}}}
+		{Name: "e", Run: 32}, {Name: "f", Run: 64}, {Name: "g", Run: 64}, {Name: "h", Run: 12}, {Name: "i", Run: 20}},
+		func(ranks int32) (report.Weight, bool) {
+			w, ok := weights[ranks]
+			return w, ok
+		})
+	weight := func(ranks int32) *report.Weight { w := weights[ranks]; return &w }
+	want := []report.Suggestion{{16, []string{"a"}, weight(16)}, {12, []string{"h"}, weight(12)},
+		{32, []string{"d", "e"}, weight(32)}, {20, []string{"i"}, weight(20)}, {64, []string{"f", "g"}, weight(64)},
+		{8, []string{"c"}, nil}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // sizeWarnings returns the warnings about sizes, counts and tags.
-func sizeWarnings(m *model.Model, x *generate.Prediction, next []int32) (all []Warning) {
+func sizeWarnings(w *Weigher, next []int32) (all []Warning) {
+	m, x := w.model, w.prediction
 	if x == nil {
 		return nil
 	}
@@ -42,6 +43,7 @@ func sizeWarnings(m *model.Model, x *generate.Prediction, next []int32) (all []W
 		}
 	}
 	if len(differ) > 0 {
+		run = w.bestForBytes(next, run)
 		all = append(all, Warning{LawsDiffer,
 			"laws that fit all runs give different numbers (mostly because the extents " +
 				"of the runs' grids all divide the domain's): " + firstThree(differ) +

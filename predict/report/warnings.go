@@ -1,6 +1,7 @@
 // Package report assesses how far a prediction can be trusted: the assumptions behind it and the runs that would test
-// them (warnings.go, layout.go, sizes.go), what has no law (unexplained.go), what was predicted for each call
-// (slots.go), and how it compares with a measured run (score.go, coverage.go).
+// them (warnings.go, layout.go, sizes.go), how much such a run would settle (weight.go, doubts.go), what has no law
+// (unexplained.go), what was predicted for each call (slots.go), and how it compares with a measured run (score.go,
+// coverage.go).
 package report
 
 import (
@@ -61,12 +62,12 @@ const (
 	minShareOfOnce = 0.01 // of the compute time
 )
 
-// Warnings returns the assumptions behind a prediction for a number of ranks. x is the result of generate.Predict, even
-// if that returned an error; nil if it was not called.
-func Warnings(m *model.Model, ranks int32, x *generate.Prediction) (all []Warning) {
+// Warnings returns the assumptions behind a prediction, which w weighs.
+func Warnings(w *Weigher) (all []Warning) {
+	m, x, ranks := w.model, w.prediction, w.ranks
 	next := suggestableRuns(m, ranks)
 	all = append(all, runWarnings(m, ranks, next)...)
-	suggested := settling(m, undecided(m, x), next)
+	suggested := w.bestForCalls(next, func(int32) bool { return true })
 	add := func(name string, run int32, format string, args ...any) {
 		all = append(all, Warning{name, fmt.Sprintf(format, args...), run})
 	}
@@ -87,7 +88,7 @@ func Warnings(m *model.Model, ranks int32, x *generate.Prediction) (all []Warnin
 		add(ShortAxes, run, "axes with at most two ranks in all runs, on which + and - look alike: %s",
 			strings.Join(axes, ", "))
 	}
-	all = append(all, sizeWarnings(m, x, next)...)
+	all = append(all, sizeWarnings(w, next)...)
 	if paths := newPaths(m); paths > 0 {
 		run := int32(0)
 		if i := slices.IndexFunc(next, func(c int32) bool { return c > m.LargestRun() }); i >= 0 {
@@ -96,10 +97,10 @@ func Warnings(m *model.Model, ranks int32, x *generate.Prediction) (all []Warnin
 		add(NewPaths, run, "%d call paths are only in the largest run: larger runs may have others that no run shows",
 			paths)
 	}
-	if w, _, found := SwitchesLayout(m, ranks); found {
-		all = append(all, w)
+	if switches, _, found := SwitchesLayout(m, ranks); found {
+		all = append(all, switches)
 	}
-	return append(all, otherWarnings(m, x)...)
+	return append(all, otherWarnings(w, next)...)
 }
 
 // runWarnings returns the warnings about the runs: their number, their sizes and what they ran.
@@ -132,15 +133,17 @@ func runWarnings(m *model.Model, ranks int32, next []int32) (all []Warning) {
 }
 
 // otherWarnings returns the warnings about loops and times, and those that have no name of their own.
-func otherWarnings(m *model.Model, x *generate.Prediction) (all []Warning) {
+func otherWarnings(w *Weigher, next []int32) (all []Warning) {
+	m, x := w.model, w.prediction
 	if x != nil && len(x.Loops) > 0 {
 		low, high := int64(math.MaxInt64), int64(0)
 		for _, l := range x.Loops {
 			low, high = min(low, l.Low), max(high, l.High)
 		}
+		run := w.bestForCalls(next, func(event int32) bool { return uncertainCount(m.SiteOf(event), x) != nil })
 		all = append(all, Warning{LoopCounts,
 			fmt.Sprintf("the number of iterations of %s is uncertain: %s (%s)",
-				units.Count(int64(len(x.Loops)), "loop"), generate.RangeText(low, high), x.Loops[0].Loop), 0})
+				units.Count(int64(len(x.Loops)), "loop"), generate.RangeText(low, high), x.Loops[0].Loop), run})
 	}
 	if x != nil && x.Compute != nil && m.Times().Doubt != "" {
 		all = append(all, Warning{WallClock, m.Times().Doubt, 0})
@@ -279,17 +282,21 @@ func areAlike(a, b *signature.Signature) bool {
 	return true
 }
 
-// Suggestion is a number of ranks to run the program at next, and the names of the warnings that this would settle or
-// test.
+// Suggestion is a number of ranks to run the program at next, the names of the warnings that this would settle or test,
+// and how much it would settle.
 type Suggestion struct {
 	// Ranks is a number of ranks to run the program on.
 	Ranks int32 `json:"ranks"`
 	// Reasons are the names of the warnings that such a run could settle, or what else it would tell.
 	Reasons []string `json:"reasons"`
+	// Weight is how much it would settle; null if that cannot be weighed, or nothing is unknown.
+	Weight *Weight `json:"weight"`
 }
 
-// Suggest returns the runs that warnings name, the one that settles most first, then the smallest.
-func Suggest(warnings []Warning) (all []Suggestion) {
+// Suggest returns the runs that warnings name, the one that settles most first: most unknown calls, then most calls of
+// which it rules out some laws, then most bytes of uncertain sizes. Of runs that settle equally much, or that cannot be
+// weighed, the one that most warnings name comes first, then the smallest. weigh is Weigher.Weigh.
+func Suggest(warnings []Warning, weigh func(ranks int32) (Weight, bool)) (all []Suggestion) {
 	for _, w := range warnings {
 		if w.Run == 0 {
 			continue
@@ -297,11 +304,16 @@ func Suggest(warnings []Warning) (all []Suggestion) {
 		i := slices.IndexFunc(all, func(s Suggestion) bool { return s.Ranks == w.Run })
 		if i < 0 {
 			i, all = len(all), append(all, Suggestion{Ranks: w.Run})
+			if x, ok := weigh(w.Run); ok {
+				all[i].Weight = &x
+			}
 		}
 		all[i].Reasons = append(all[i].Reasons, w.Name)
 	}
 	slices.SortStableFunc(all, func(a, b Suggestion) int {
-		return cmp.Or(len(b.Reasons)-len(a.Reasons), int(a.Ranks-b.Ranks))
+		none := &Weight{}
+		return cmp.Or(compareWeights(*cmp.Or(a.Weight, none), *cmp.Or(b.Weight, none)), len(b.Reasons)-len(a.Reasons),
+			int(a.Ranks-b.Ranks))
 	})
 	return all
 }

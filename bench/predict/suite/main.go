@@ -214,7 +214,7 @@ func shares(t *report.Tally) string {
 
 // unknown tells in a few words what is not known.
 func unknown(m *model.Model, x *generate.Prediction, ranks int32, refused error) string {
-	p := report.NewPartial(m, x, ranks)
+	p := report.NewPartial(report.NewWeigher(m, x, ranks))
 	switch {
 	case refused == nil:
 		return ""

@@ -9,7 +9,8 @@
 //  4. laws of package regress: sizes of blocks of a domain that is divided over a grid, or curves over the number of
 //     ranks (settle.go). They are fitted for all numbers together, as the program has one domain.
 //
-// A size seen at only one number of ranks has no law of its own; it borrows those of similar numbers (single.go).
+// A size seen at only one number of ranks has no law of its own; it borrows those of similar numbers (single.go). Where
+// rival laws differ, a run shows which one is right (answers.go).
 package law
 
 import (
