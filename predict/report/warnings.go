@@ -1,7 +1,3 @@
-// Package report assesses how far a prediction can be trusted: the assumptions behind it and the runs that would test
-// them (warnings.go, layout.go, sizes.go), how much such a run would settle (weight.go, doubts.go), what has no law
-// (unexplained.go), what was predicted for each call (slots.go), and how it compares with a measured run (score.go,
-// coverage.go).
 package report
 
 import (
