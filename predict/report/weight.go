@@ -33,14 +33,14 @@ type Weight struct {
 
 // addCalls adds what a run settles of the unknown calls of a site.
 func (w *Weight) addCalls(x *weighed, ranks int32) {
-	settled, narrowed, told := x.at(ranks)
+	settled, narrowed, told := x.settledBy(ranks)
 	w.UnknownCalls, w.SettledCalls = w.UnknownCalls+x.total, w.SettledCalls+settled
 	w.NarrowedCalls, w.ToldCalls = w.NarrowedCalls+narrowed, w.ToldCalls+told
 }
 
 // addBytes adds what a run settles of the uncertain bytes of a site.
 func (w *Weight) addBytes(x *weighed, ranks int32) {
-	settled, narrowed, _ := x.at(ranks)
+	settled, narrowed, _ := x.settledBy(ranks)
 	w.UncertainBytes = addProduct(w.UncertainBytes, 1, x.total)
 	w.NarrowedBytes = addProduct(w.NarrowedBytes, 1, settled+narrowed)
 }
@@ -165,13 +165,13 @@ func (w *Weigher) bestForBytes(next []int32, run int32) (best int32) {
 	return best
 }
 
-// at returns how many of the calls or bytes a run settles, of how many it rules out laws, and how many it tells apart:
-// each by the share of the pairs of laws that it tells apart.
-func (x *weighed) at(ranks int32) (settled, narrowed, told int64) {
+// settledBy returns how many of the calls or bytes a run settles, of how many it rules out laws, and how many it tells
+// apart: each by the share of the pairs of laws that it tells apart.
+func (x *weighed) settledBy(ranks int32) (settled, narrowed, told int64) {
 	all, settles, narrows, sum := int64(0), int64(0), int64(0), 0.0
 	for i := range x.places {
 		p := &x.places[i]
-		share, right := p.at(ranks)
+		share, right := p.settledBy(ranks)
 		switch all += p.calls; {
 		case right:
 			settles += p.calls
@@ -186,24 +186,24 @@ func (x *weighed) at(ranks int32) (settled, narrowed, told int64) {
 	return of(float64(settles)), of(float64(narrows)), of(sum)
 }
 
-// at returns the share of the pairs of laws that a run tells apart at a place, the mean of its doubts, and whether it
-// settles all of them.
-func (p *weighedPlace) at(ranks int32) (share float64, settles bool) {
+// settledBy returns the share of the pairs of laws that a run tells apart at a place, the mean of its doubts, and
+// whether it settles all of them.
+func (p *weighedPlace) settledBy(ranks int32) (share float64, settles bool) {
 	settles = len(p.doubts) > 0
 	for _, d := range p.doubts {
-		of := d.at(ranks)
+		of := d.shareTold(ranks)
 		share, settles = share+of/float64(len(p.doubts)), settles && of == 1
 	}
 	return share, settles
 }
 
-// at returns the share of the pairs of laws that a run tells apart: 1 if it settles the doubt.
-func (d *doubt) at(ranks int32) (share float64) {
+// shareTold returns the share of the pairs of laws that a run tells apart: 1 if it settles the doubt.
+func (d *doubt) shareTold(ranks int32) (share float64) {
 	if known, asked := d.byRanks[ranks]; asked {
 		return known
 	}
 	for _, q := range d.questions {
-		share = max(share, q.at(ranks))
+		share = max(share, q.shareTold(ranks))
 	}
 	if d.byRanks == nil {
 		d.byRanks = map[int32]float64{}
@@ -212,8 +212,8 @@ func (d *doubt) at(ranks int32) (share float64) {
 	return share
 }
 
-// at returns which share of the pairs of laws that differ at the wanted number of ranks differ in a run.
-func (q *question) at(ranks int32) float64 {
+// shareTold returns which share of the pairs of laws that differ at the wanted number of ranks differ in a run.
+func (q *question) shareTold(ranks int32) float64 {
 	there := q.ask(ranks)
 	if len(there) != len(q.wanted) {
 		return 0

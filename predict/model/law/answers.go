@@ -10,7 +10,7 @@ func (l *Law) Answers(points []Point) (numbers []int) {
 	if l.IsEmpty() || len(points) == 0 {
 		return nil
 	}
-	switch at := l.at(&points[0]); {
+	switch at := l.ofPlace(&points[0]); {
 	case at == nil:
 	case len(at.Sums) > 0:
 		return sumAnswers(at.Sums, points)
@@ -20,20 +20,20 @@ func (l *Law) Answers(points []Point) (numbers []int) {
 	return nil
 }
 
-// at returns the law of a place; nil if there is none.
-func (l *Law) at(p *Point) *Law {
+// ofPlace returns the law of a place; nil if there is none.
+func (l *Law) ofPlace(p *Point) *Law {
 	switch {
 	case l.Root != nil && p.Root:
-		return l.Root.at(p)
+		return l.Root.ofPlace(p)
 	case l.Root != nil:
-		return l.Others.at(p)
+		return l.Others.ofPlace(p)
 	case len(l.Places) > 0:
 		i, found := slices.BinarySearchFunc(l.Places, selectComponents(p.Index, l.Keep),
 			func(a PlaceLaw, b []int32) int { return slices.Compare(a.Index, b) })
 		if !found {
 			return nil
 		}
-		return l.Places[i].Law.at(p)
+		return l.Places[i].Law.ofPlace(p)
 	}
 	return l
 }
