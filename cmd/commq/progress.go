@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/commq/commq/internal/printable"
@@ -39,8 +40,11 @@ func newProgress(a *app, what, unit string) (update func(done, total int64), fin
 // countProgress is newProgress for callers that report increments instead of totals.
 func countProgress(a *app, what, unit string, total int64) (more func(n int), finish func()) {
 	update, finish := newProgress(a, what, unit)
+	var mu sync.Mutex
 	done := int64(0)
 	return func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
 		done = min(done+int64(n), total)
 		update(done, total)
 	}, finish

@@ -21,9 +21,10 @@ type Simulation struct {
 	Run     *run.Run
 	Target  *simulate.Target
 	Program *simulate.Program
-	// MemoryBytes limits memory as simulate.Options does; 0 means no limit.
+	// MemoryBytes limits memory as simulate.Options does, of each part of Predict; 0 means no limit.
 	MemoryBytes int64
-	// Progress is called with the number of rows read; nil means no callback.
+	// Progress is called with the number of rows that a simulation read, by Predict from several goroutines; nil means no
+	// callback. The critical path does not call it.
 	Progress func(rows int)
 	// Change changes rows before they are simulated, each rank's in order; nil changes nothing. It asks what would be
 	// if the program did something else, so it goes with no Checkpoint.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,6 +118,39 @@ func TestSimulateAndSave(t *testing.T) {
 	}
 	if ideal, err := s.SimulateIdeal(t.Context()); err != nil || simulate.Nanoseconds(ideal.Time) != 2_000_000 {
 		t.Errorf("ideal network: %+v, %v", ideal, err)
+	}
+}
+
+// Predict simulates at the same time what else is one after the other.
+func TestPredictIsItsParts(t *testing.T) {
+	s := open(t, filepath.Join("..", "..", "..", "testdata", "runs", "sp.W.4"))
+	var read atomic.Int64
+	s.Progress = func(rows int) { read.Add(int64(rows)) }
+	p, err := s.Predict(t.Context(), Wanted{Ideal: true, Path: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * s.Run.Manifest.Counts.Calls; read.Load() != want {
+		t.Errorf("%d rows read; want %d", read.Load(), want)
+	}
+	machine, err := s.Simulate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ideal, err := s.SimulateIdeal(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := s.CriticalPath(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if machine.Time <= ideal.Time || len(path.Parts(critical.Keys, s.Run.Place(t.Context()))) == 0 {
+		t.Fatalf("%d on the machine, %d on an ideal network, %d parts of the path", machine.Time, ideal.Time,
+			len(path.Parts(critical.Keys, s.Run.Place(t.Context()))))
+	}
+	if !reflect.DeepEqual(p, &Prediction{machine, ideal, path}) {
+		t.Errorf("%+v; want %+v, %+v, %+v", p, machine, ideal, path)
 	}
 }
 
