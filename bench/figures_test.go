@@ -100,6 +100,8 @@ func BenchmarkFigures(b *testing.B) {
 				peer, own = peer+p, own+o
 			}
 			b.ReportMetric(own.Seconds()/peer.Seconds(), "ratio")
+			b.ReportMetric(own.Seconds(), "own-sec")
+			b.ReportMetric(peer.Seconds(), "peer-sec")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
