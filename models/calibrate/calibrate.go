@@ -32,6 +32,10 @@ type Threshold struct {
 	Against int64 `json:"against"`
 }
 
+// returnsCount is how many sends that waited a send counts for that returned before its receive was posted: to wait
+// it is enough that a rank has lost its CPU.
+const returnsCount = 3
+
 // FindThreshold finds the threshold that the fewest sends contradict. It returns nil when there are no sends. sizes may
 // be in any order.
 func FindThreshold(sizes []Eager) *Threshold {
@@ -42,23 +46,28 @@ func FindThreshold(sizes []Eager) *Threshold {
 	if t.Sends == 0 {
 		return nil
 	}
-	against := func(threshold int64) (n int64) {
+	against := func(threshold int64) (returned, waited int64) {
 		for _, s := range sizes {
 			if s.Bytes >= threshold {
-				n += s.Returned
+				returned += s.Returned
 			} else {
-				n += s.Waited
+				waited += s.Waited
 			}
 		}
-		return n
+		return returned, waited
 	}
-	t.Against = against(t.Bytes)
+	weigh := func(threshold int64) int64 {
+		returned, waited := against(threshold)
+		return returnsCount*returned + waited
+	}
+	least := weigh(t.Bytes)
 	for _, s := range sizes {
-		if n := against(s.Bytes); n < t.Against || n == t.Against && t.Bytes != models.NoThreshold &&
-			s.Bytes < t.Bytes {
-			t.Bytes, t.Against = s.Bytes, n
+		if n := weigh(s.Bytes); n < least || n == least && t.Bytes != models.NoThreshold && s.Bytes < t.Bytes {
+			t.Bytes, least = s.Bytes, n
 		}
 	}
+	returned, waited := against(t.Bytes)
+	t.Against = returned + waited
 	for _, s := range sizes {
 		if s.Bytes < t.Bytes && s.Returned > 0 {
 			t.EagerBytes = max(t.EagerBytes, s.Bytes)

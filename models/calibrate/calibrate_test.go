@@ -159,6 +159,7 @@ func TestFindThreshold(t *testing.T) {
 			&Threshold{4097, 4096, 19, 0}},
 		{"a send that took long, and a full buffer", []Eager{{17, 5, 1}, {4096, 20, 0}, {4097, 0, 9}, {65537, 1, 8}},
 			&Threshold{4097, 4096, 44, 2}},
+		{"sends that lost their CPU", []Eager{{1024, 2, 2}, {2048, 2, 2}, {4096, 0, 2}}, &Threshold{4096, 2048, 10, 4}},
 	} {
 		if diff := cmp.Diff(c.want, FindThreshold(c.sizes)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
