@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,9 @@ func TestPartialAnswer(t *testing.T) {
 	}
 	g := p.Gaps[0]
 	if g.Unknown != "calls" || g.Why == "" || len(g.Seen) != 4 ||
-		g.Seen[3] != (report.Seen{Ranks: 13, Calls: 13, Bytes: 65, Least: 1, Most: 1}) {
+		g.Seen[3] != (report.Seen{Ranks: 13, Calls: 13, Bytes: 65, Callers: 13,
+			CallsOfACaller: report.Spread{Least: 1, Quarter: 1, Median: 1, ThreeQuarters: 1, Most: 1},
+			BytesOfACaller: report.Spread{Least: 5, Quarter: 5, Median: 5, ThreeQuarters: 5, Most: 5}}) {
 		t.Errorf("%+v", g)
 	}
 	if g.Calls.Value != 29 || !g.Calls.InAllRuns || g.Bytes.Value != 145 {
@@ -43,6 +46,62 @@ func TestPartialAnswer(t *testing.T) {
 	if v.Edges.Wrong+v.Calls.Wrong+v.Messages.Wrong+v.Bytes.Wrong != 0 || v.Messages.Exact != 29 ||
 		v.Messages.Unknown != 29 || v.Bytes.Exact != 29 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// Which worker takes how many of 840 tasks has no law. That all of them are taken is one, and how they are spread over the
+// workers is as in the runs.
+func TestWorkIsADistribution(t *testing.T) {
+	const tasks = 840
+	shares := func(workers int) []int { // the first is slow and the last fast, by how much differs from run to run
+		skew := 0.4 + 0.1*float64(workers*7%4)
+		all := make([]int, workers)
+		left := tasks
+		for i := range all[:workers-1] {
+			part := (1 - skew/2) + skew*float64((i*5+workers)%workers)/float64(workers)
+			all[i] = int(part * tasks / float64(workers))
+			left -= all[i]
+		}
+		all[workers-1] = left
+		return all
+	}
+	program := func(ranks int) *signature.Run {
+		work := shares(ranks - 1)
+		return testruns.Messages(ranks, func(r int) (all []testruns.Message) {
+			if r == 0 {
+				return append(all, message(3, 1, 9, 8))
+			}
+			for range work[r-1] {
+				all = append(all, message(5, 0, 9, 16))
+			}
+			return append(all, message(7, (r*r*r+3*r*r+ranks*ranks/3)%ranks, 9, 5)) // to whom has no law
+		})
+	}
+	m := train(t, []int{5, 7, 11, 13, 17}, program)
+	x, err := generate.Predict(t.Context(), m, 25, generate.Options{})
+	p := report.NewPartial(report.NewWeigher(m, x, 25))
+	if p == nil || len(p.Gaps) != 2 {
+		t.Fatalf("%v: %+v", err, p)
+	}
+	g := p.Gaps[0] // that of most calls
+	if g.Calls.Value != tasks || !g.Calls.InAllRuns || g.Callers.Value != 24 || !g.Callers.InAllRuns {
+		t.Errorf("calls %+v, callers %+v", g.Calls, g.Callers)
+	}
+	work := shares(24)
+	slices.Sort(work)
+	for name, c := range map[string]struct {
+		got  report.Total
+		want int
+	}{
+		"least": {g.CallsOfACaller.Least, work[0]}, "quarter": {g.CallsOfACaller.Quarter, work[5]},
+		"median": {g.CallsOfACaller.Median, work[11]}, "three quarters": {g.CallsOfACaller.ThreeQuarters, work[17]},
+		"most":           {g.CallsOfACaller.Most, work[23]},
+		"bytes of least": {g.BytesOfACaller.Least, 16 * work[0]}, "bytes of most": {g.BytesOfACaller.Most, 16 * work[23]},
+	} {
+		if c.got.High == nil || c.got.Low > int64(c.want) || *c.got.High < int64(c.want) || c.got.Low == *c.got.High ||
+			*c.got.High > 4*int64(c.want) {
+			t.Errorf("%s: %+v; want %d", name, c.got, c.want)
+		}
 	}
 }
 

@@ -421,6 +421,7 @@ func (p *printedPrediction) partial(b *strings.Builder) {
 		fmt.Fprintf(b, "unknown: %s: %s: %s\n", g.Call, g.Unknown, g.Why)
 		fmt.Fprintf(b, "  if the totals go on as in the runs: %s, %s\n", totalText(&g.Calls, "calls", grouped),
 			totalText(&g.Bytes, "bytes", inBytes))
+		spreadText(b, g)
 		if g.Run > 0 {
 			fmt.Fprintf(b, "  a run on %d ranks may settle it\n", g.Run)
 		}
@@ -428,6 +429,30 @@ func (p *printedPrediction) partial(b *strings.Builder) {
 	if n := len(k.Gaps) - len(list); n > 0 {
 		fmt.Fprintf(b, "%d more unknown communications; --all lists them\n", n)
 	}
+}
+
+// spreadText tells how calls and bytes are spread over the ranks that make a call, unless all of them make as many.
+func spreadText(b *strings.Builder, g *report.Gap) {
+	if g.Callers.Value < 2 {
+		return
+	}
+	all := []string{totalText(&g.Callers, "callers", grouped)}
+	for _, x := range []struct {
+		what string
+		of   *report.SpreadTrend
+		text func(int64) string
+	}{{"calls of one", &g.CallsOfACaller, grouped}, {"bytes of one", &g.BytesOfACaller, inBytes}} {
+		if x.of.Least.High == nil || x.of.Most.High == nil {
+			continue
+		}
+		if x.of.Least.Value == x.of.Most.Value && x.of.Least.Low == *x.of.Most.High {
+			all = append(all, fmt.Sprintf("%s %s", x.what, x.text(x.of.Most.Value)))
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s %s to %s, half of them %s to %s", x.what, x.text(x.of.Least.Low),
+			x.text(*x.of.Most.High), x.text(x.of.Quarter.Value), x.text(x.of.ThreeQuarters.Value)))
+	}
+	fmt.Fprintf(b, "  %s\n", strings.Join(all, "; "))
 }
 
 // totalText describes a total with its interval.

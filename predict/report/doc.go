@@ -13,5 +13,6 @@
 //	slots.go        what was predicted for each call
 //	unexplained.go  what has no law
 //	partial.go      Partial: what is known where not all is
+//	spread.go       how unknown calls are spread over ranks
 //	score.go, coverage.go, verdict.go  a prediction beside a measured run
 package report

@@ -51,7 +51,14 @@ type Gap struct {
 	Calls Total `json:"calls"`
 	// Bytes is the number of bytes that they send, likewise.
 	Bytes Total `json:"bytes"`
-	// Seen are the totals in the training runs.
+	// Callers is the number of ranks that make it, if the runs' numbers continue.
+	Callers Total `json:"callers"`
+	// CallsOfACaller is how many of the calls each of these ranks makes, as a distribution: which rank makes how many is
+	// not known.
+	CallsOfACaller SpreadTrend `json:"calls_of_a_caller"`
+	// BytesOfACaller is how many bytes each of them sends, likewise.
+	BytesOfACaller SpreadTrend `json:"bytes_of_a_caller"`
+	// Seen are the totals and distributions in the training runs.
 	Seen []Seen `json:"seen"`
 }
 
@@ -77,10 +84,12 @@ type Seen struct {
 	Calls int64 `json:"calls"`
 	// Bytes is the number of bytes that they send.
 	Bytes int64 `json:"bytes"`
-	// Least is the fewest calls of a rank.
-	Least int64 `json:"calls_of_a_rank_least"`
-	// Most is the most calls of a rank.
-	Most int64 `json:"calls_of_a_rank_most"`
+	// Callers is the number of ranks that make them.
+	Callers int64 `json:"callers"`
+	// CallsOfACaller is how many each of these ranks makes.
+	CallsOfACaller Spread `json:"calls_of_a_caller"`
+	// BytesOfACaller is how many bytes each of them sends.
+	BytesOfACaller Spread `json:"bytes_of_a_caller"`
 }
 
 // NewPartial returns the known part of a prediction with gaps, which w weighs; nil if it has no gaps, or if nothing is
@@ -155,14 +164,21 @@ func newGap(m *model.Model, s *model.Site, gap *generate.Gap, ranks int32) Gap {
 	default:
 		g.Unknown, g.Why = "peers", shorten(gap.Peers)
 	}
-	var calls, bytes []regress.Point
+	var calls, bytes, callers []regress.Point
 	for i := range m.Training {
 		seen := seenOf(m, s, i)
 		g.Seen = append(g.Seen, seen)
-		calls = append(calls, regress.Point{Ranks: int64(seen.Ranks), Value: float64(seen.Calls)})
-		bytes = append(bytes, regress.Point{Ranks: int64(seen.Ranks), Value: float64(seen.Bytes)})
+		point := func(value int64) regress.Point {
+			return regress.Point{Ranks: int64(seen.Ranks), Value: float64(value)}
+		}
+		calls, bytes, callers = append(calls, point(seen.Calls)), append(bytes, point(seen.Bytes)),
+			append(callers, point(seen.Callers))
 	}
-	g.Calls, g.Bytes = newTotal(calls, ranks), newTotal(bytes, ranks)
+	g.Calls, g.Bytes, g.Callers = newTotal(calls, ranks), newTotal(bytes, ranks), newTotal(callers, ranks)
+	g.CallsOfACaller = continueSpreads(g.Seen, func(x *Seen) (Spread, int64) { return x.CallsOfACaller, x.Calls },
+		g.Calls, g.Callers, ranks)
+	g.BytesOfACaller = continueSpreads(g.Seen, func(x *Seen) (Spread, int64) { return x.BytesOfACaller, x.Bytes },
+		g.Bytes, g.Callers, ranks)
 	return g
 }
 
@@ -174,10 +190,11 @@ func shorten(why string) string {
 
 // seenOf adds up the calls of a site in a run.
 func seenOf(m *model.Model, s *model.Site, run int) Seen {
-	x := Seen{Ranks: m.Training[run], Least: math.MaxInt64}
+	x := Seen{Ranks: m.Training[run]}
+	var ofCalls, ofBytes []int64
 	sig, first := m.Joint.Sig, m.Joint.First[run]
 	for rank := range x.Ranks {
-		calls := int64(0)
+		calls, bytes := int64(0), int64(0)
 		sig.VisitTimes(first+rank, s.Event.ID, func(value int32, times int64) {
 			c := sig.Values[s.Event.ID].Events[value]
 			if s.Sends && !sig.SendsMessage(sig.Nodes()[s.Event.ID], c) {
@@ -185,12 +202,15 @@ func seenOf(m *model.Model, s *model.Site, run int) Seen {
 			}
 			calls += times
 			if c.Send.HasBytes() {
-				x.Bytes += times * int64(c.Send[signature.SideBytes])
+				bytes += times * int64(c.Send[signature.SideBytes])
 			}
 		})
-		x.Calls += calls
-		x.Least, x.Most = min(x.Least, calls), max(x.Most, calls)
+		x.Calls, x.Bytes = x.Calls+calls, x.Bytes+bytes
+		if calls > 0 {
+			ofCalls, ofBytes = append(ofCalls, calls), append(ofBytes, bytes)
+		}
 	}
+	x.Callers, x.CallsOfACaller, x.BytesOfACaller = int64(len(ofCalls)), spreadOf(ofCalls), spreadOf(ofBytes)
 	return x
 }
 
