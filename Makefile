@@ -79,6 +79,7 @@ long:
 	scripts/long $(LONG)
 	scripts/long trials 1000000
 	scripts/long extremes
+	scripts/long answers
 	scripts/setup arm64
 	scripts/try-arm64
 

@@ -19,12 +19,17 @@ import (
 // generated returns a made run of a stencil with enough calls for sums over time.
 func generated(t *testing.T, ranks int, messages int64) queries.Run {
 	t.Helper()
+	return generatedWith(t, ranks, messages, synth.Options{Seed: 3})
+}
+
+func generatedWith(t *testing.T, ranks int, messages int64, o synth.Options) queries.Run {
+	t.Helper()
 	store := t.TempDir()
 	p, err := synth.New("halo", ranks, messages)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := synth.Write(p, store, "made", synth.Options{Seed: 3}); err != nil {
+	if err := synth.Write(p, store, "made", o); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(store, "made")
