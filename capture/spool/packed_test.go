@@ -290,6 +290,31 @@ func TestCallThatLeftItsWindow(t *testing.T) {
 	}
 }
 
+// Many blocks that begin with a call without an end are read in a moment: what follows the first is not read again for
+// each of them.
+func TestBlocksOfUnendedCalls(t *testing.T) {
+	call := Call{Call: 7, Kind: KindCall, T0: 1000, Comm: 1}
+	var slots []words
+	var blocks []int
+	for range 64 {
+		slots, blocks = append(slots, *(*words)(unsafe.Pointer(&call))), append(blocks, 1)
+	}
+	f, err := Open(writeFiles(t, packedBytes(t, packer(t), slots, blocks...), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for _, got := range f.All() {
+		if n++; *got != call {
+			t.Fatalf("%+v; want %+v", *got, call)
+		}
+	}
+	if n != 64 {
+		t.Errorf("%d slots", n)
+	}
+}
+
 // The windows may be a link that a stranger made, to a file that never ends.
 func TestWindowsWithoutEnd(t *testing.T) {
 	path := writeFiles(t, packedBytes(t, packer(t), someSlots(rand.New(rand.NewPCG(5, 6)), 20), 20), nil)

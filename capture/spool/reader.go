@@ -47,6 +47,8 @@ type Reader struct {
 	until int          // where these end
 	left  int          // slots of the block that are not unpacked
 	from  unpacker
+
+	asWritten bool // a call that begins a block is not looked for behind it, where it may have returned
 }
 
 // NewReader returns a reader of a file.
@@ -120,7 +122,7 @@ func (r *Reader) more() {
 		return
 	}
 	r.unpack(asWords(r.slots[n:]))
-	if c := &r.slots[n]; r.block != nil && at == int(r.block.First) && c.Kind == KindCall && c.T1 == 0 {
+	if c := &r.slots[n]; !r.asWritten && r.block != nil && at == int(r.block.First) && c.Kind == KindCall && c.T1 == 0 {
 		r.slots[n] = r.f.callSince(at, *c)
 	}
 }
@@ -142,6 +144,7 @@ func (r *Reader) unpack(slots []words) {
 // more slots than a window returns in a later block.
 func (f *File) callSince(at int, call Call) Call {
 	r := NewReader(f)
+	r.asWritten = true // else each block that begins with such a call would look through those behind it
 	for i := at + 1; i < f.n; i++ {
 		slots := r.From(i, 8) // a definition of a slot's size with its payload
 		if slots[0].Kind == KindCall || slots[0].Kind == End {
