@@ -146,6 +146,10 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 				"makes those of an older run", r.Name), nil
 		}
 	}
+	if without, err := d.runWithoutOperations(ctx, q); err != nil || without != "" {
+		return fmt.Sprintf("the sums of run %q lack collective operations; where an older commq made them, commq runs profile "+
+			"makes them again", without), err
+	}
 	if q.param("by") == nil {
 		return "", nil
 	}
@@ -153,6 +157,31 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 		return "", err
 	}
 	return "the run has sums for blocks of ranks, not for each", nil
+}
+
+// runWithoutOperations returns the name of a run with collective operations whose sums have none, if the query needs
+// them: an older commq made the sums, or the operations were too many that some of their ranks never entered.
+func (d *DB) runWithoutOperations(ctx context.Context, q *Query) (name string, err error) {
+	if q.param("from-s") != nil { // a timeline: it shows calls and messages
+		return "", nil
+	}
+	with := map[string]bool{}
+	rows, err := d.Query(ctx, "SELECT run FROM activity WHERE class = 'operations' GROUP BY run")
+	if err != nil {
+		return "", err
+	}
+	for rows.Next() {
+		with[fmt.Sprint(rows.Row()[0])] = true
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return "", err
+	}
+	for _, r := range d.runs {
+		if r.Manifest.Counts.Collectives > 0 && !with[r.Name] {
+			return r.Name, nil
+		}
+	}
+	return "", nil
 }
 
 // sums are the shortest steps that the table activity has sums for, of 2^stepPower ns, of the smallest blocks of ranks,

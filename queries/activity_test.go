@@ -2,7 +2,10 @@ package queries_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -168,6 +171,59 @@ func TestGroupsFromBlocks(t *testing.T) {
 	}
 }
 
+// Sums without the collective operations that the run has, which an older commq made, do not say that there were none.
+func TestOverTimeOfSumsWithoutOperations(t *testing.T) {
+	run := generated(t, 64, 530_000)
+	reads := func() string {
+		t.Helper()
+		text, err := open(t, run).Text(t.Context(), named(t, "over-time"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text, "FROM events") {
+			return "rows"
+		}
+		return "sums"
+	}
+	if got := reads(); got != "sums" {
+		t.Errorf("read: %s; want sums", got)
+	}
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	files, err := filepath.Glob(filepath.Join(run.Dir, "activity", "*.parquet"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	older := files[0] + ".older"
+	if _, err := db.Exec(fmt.Sprintf("COPY (SELECT * FROM read_parquet('%s') WHERE class <> 'operations') TO '%s' (FORMAT parquet)",
+		files[0], older)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(older)
+	if err := errors.Join(err, os.Rename(older, files[0])); err != nil {
+		t.Fatal(err)
+	}
+	for i := range run.Manifest.Tables {
+		if table := &run.Manifest.Tables[i]; table.Name == "activity" {
+			f := &table.Files[0]
+			f.Bytes, f.Sum, f.FooterSum, f.HeadersSum = info.Size(), "", "", "" // an older run has no hashes of files
+		}
+	}
+	run.Manifest.Digest = schematest.DigestOf(run.Manifest)
+	if got := reads(); got != "rows" {
+		t.Errorf("read without operations: %s; want rows", got)
+	}
+	const want = `query over-time: --read sums: there are no sums for this: the sums of run "made" lack collective operations; where an ` +
+		"older commq made them, commq runs profile makes them again; leave it out, or take rows"
+	_, err = open(t, run).Text(t.Context(), named(t, "over-time"), map[string]string{"read": "sums"})
+	if fmt.Sprint(err) != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+}
+
 // TestRead says what is read where no one says it, and what sums cannot answer.
 func TestRead(t *testing.T) {
 	small, made := generated(t, 8, 1000), generated(t, 64, 530_000)
@@ -195,12 +251,12 @@ func TestRead(t *testing.T) {
 			"commq runs profile makes those of an older run; leave it out, or take rows"},
 		{made, map[string]string{"read": "sums", "where": "bytes > 8"}, "query timeline: --read sums: there are no sums for this: --where needs rows; leave it out, or take rows"},
 	} {
-		sql, err := open(t, c.run).Text(context.Background(), named(t, "timeline"), c.args)
+		text, err := open(t, c.run).Text(context.Background(), named(t, "timeline"), c.args)
 		got := "sums"
 		switch {
 		case err != nil:
 			got = err.Error()
-		case strings.Contains(sql, "FROM events\n"):
+		case strings.Contains(text, "FROM events\n"):
 			got = "rows"
 		}
 		if got != c.want {

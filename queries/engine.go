@@ -361,6 +361,9 @@ func textOrNull(s string) string {
 // runColumn is a column of the view runs with its value for one run.
 type runColumn struct{ name, typ, literal string }
 
+// payloadsColumn is the column of runs that the table runs of a Trino server need not have: the row's manifest has it.
+const payloadsColumn = "payloads"
+
 // runColumns returns a run's row in the view runs, taken from its manifest.
 func runColumns(r Run) []runColumn {
 	m, c := r.Manifest, r.Manifest.Counts
@@ -385,7 +388,7 @@ func runColumns(r Run) []runColumn {
 		{c.OverlappingCalls, "overlapping_calls"}} {
 		all = append(all, number(v.name, "BIGINT", v.value))
 	}
-	payloads := runColumn{"payloads", "BIGINT", "CAST(NULL AS BIGINT)"}
+	payloads := runColumn{payloadsColumn, "BIGINT", "CAST(NULL AS BIGINT)"}
 	if m.Payloads != nil {
 		payloads = number(payloads.name, payloads.typ, *m.Payloads)
 	}

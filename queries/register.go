@@ -69,7 +69,7 @@ func (t *Trino) TablesSQL(location string) []string {
 			t.table(table.Name), strings.Join(columns, ",\n"), quote(table.Doc), quote(location)))
 	}
 	var columns []string
-	for _, c := range runColumns(Run{Manifest: &schema.Manifest{}})[1:] {
+	for _, c := range storedColumns(Run{Manifest: &schema.Manifest{}})[1:] {
 		columns = append(columns, fmt.Sprintf("  %s %s", quoteName(c.name), c.typ))
 	}
 	return append(all, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s,\n  location VARCHAR COMMENT 'Where the "+
@@ -94,7 +94,7 @@ func (t *Trino) RegisterSQL(r Registration) ([]string, error) {
 		}
 	}
 	var names, values []string
-	for _, c := range runColumns(r.Run)[1:] {
+	for _, c := range storedColumns(r.Run)[1:] {
 		names, values = append(names, quoteName(c.name)), append(values, c.literal)
 	}
 	names = append(names, "location", "manifest", "run")
@@ -177,6 +177,11 @@ func (t *Trino) MakeTables(ctx context.Context, location string) error {
 	return nil
 }
 
+// storedColumns returns the columns of a run that the table runs of a server has.
+func storedColumns(r Run) []runColumn {
+	return slices.DeleteFunc(runColumns(r), func(c runColumn) bool { return c.name == payloadsColumn })
+}
+
 // missingColumn returns the first column of the tables that the server lacks. have has those that it has, as
 // TABLE.COLUMN.
 func missingColumn(have map[string]bool) (table, column string) {
@@ -188,7 +193,7 @@ func missingColumn(have map[string]bool) (table, column string) {
 		}
 	}
 	columns := []string{"location", "manifest"}
-	for _, c := range runColumns(Run{Manifest: &schema.Manifest{}}) {
+	for _, c := range storedColumns(Run{Manifest: &schema.Manifest{}}) {
 		columns = append(columns, c.name)
 	}
 	for _, c := range columns {

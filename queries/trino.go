@@ -214,7 +214,9 @@ func (r *remote) view(t *schema.Table, runs []Run) (remoteView, error) {
 func (r *remote) runs(runs []Run) string {
 	var there, columns, parts []string
 	for _, c := range runColumns(runs[0]) {
-		columns = append(columns, quoteName(c.name))
+		if columns = append(columns, quoteName(c.name)); c.name == payloadsColumn {
+			columns[len(columns)-1] = "CAST(json_extract_scalar(manifest, '$.payloads') AS BIGINT) AS " + quoteName(c.name)
+		}
 	}
 	for _, run := range runs {
 		if run.Registered == "" || run.Registered == run.Name {

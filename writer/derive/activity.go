@@ -49,7 +49,8 @@ type ActivitySums struct {
 	unended   []unendedCall
 	members   map[int32]int32 // of communicators, in both groups
 	open      map[operationKey]operationSum
-	tooMany   bool // calls that never returned, or open operations
+	mostOpen  int  // activityOpen
+	tooMany   bool // calls that never returned
 }
 
 // operationKey names a collective operation.
@@ -89,7 +90,7 @@ type activityCell struct{ calls, amount int64 } // the amount is ns or, of messa
 // NewActivitySums returns an ActivitySums for a run of this many ranks.
 func NewActivitySums(ranks int) *ActivitySums {
 	s := &ActivitySums{least: ActivityCalls, cellCalls: activityCellCalls, members: map[int32]int32{},
-		open: map[operationKey]operationSum{}}
+		open: map[operationKey]operationSum{}, mostOpen: activityOpen}
 	for p := 0; ; p += activityWiden {
 		n := (ranks + 1<<p - 1) >> p
 		s.grids = append(s.grids, activityGrid{rankPower: p, power: activityLeastPower, ranks: int32(ranks), n: n})
@@ -145,9 +146,10 @@ func (s *ActivitySums) AddEvents(e *schema.Events) {
 	}
 }
 
-// enter adds row i of events to its operation. When all members have entered, the operation is counted.
+// enter adds row i of events to its operation. When all members have entered, the operation is counted. If too many are
+// open, as where a rank has no rows, operations are given up.
 func (s *ActivitySums) enter(e *schema.Events, i int) {
-	if e.ErrorClass[i] != schema.NullInt32 || e.Instance[i] == schema.NullInt64 || s.tooMany {
+	if e.ErrorClass[i] != schema.NullInt32 || e.Instance[i] == schema.NullInt64 || s.open == nil {
 		return
 	}
 	key := operationKey{e.Comm[i], e.Instance[i]}
@@ -162,8 +164,17 @@ func (s *ActivitySums) enter(e *schema.Events, i int) {
 		delete(s.open, key)
 		return
 	}
-	s.open[key] = op
-	s.tooMany = len(s.open) > activityOpen
+	if s.open[key] = op; len(s.open) <= s.mostOpen {
+		return
+	}
+	s.open = nil
+	for g := range s.grids {
+		for _, tracks := range s.grids[g].blocks {
+			if len(tracks) > int(schema.ActivityOperations) {
+				tracks[schema.ActivityOperations] = nil
+			}
+		}
+	}
 }
 
 // addOperation counts an operation that no further member enters.

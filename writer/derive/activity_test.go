@@ -117,6 +117,51 @@ func slowActivity(e *schema.Events, m *schema.Messages, rankPower, stepPower int
 	}
 }
 
+// Operations that a member never enters stay open. Too many of them are given up, and nothing else is.
+func TestOperationsOfALostRank(t *testing.T) {
+	for mostOpen, want := range map[int]map[int16]int64{
+		8: {int16(schema.ClassCollective): 36, schema.ActivitySent: 1, schema.ActivityOperations: 12},
+		7: {int16(schema.ClassCollective): 36, schema.ActivitySent: 1},
+	} {
+		s := NewActivitySums(groupMembers)
+		s.least, s.cellCalls, s.mostOpen = 1, 1, mostOpen
+		comms, e, m := &schema.Comms{}, &schema.Events{}, &schema.Messages{}
+		for rank := range int32(groupMembers) {
+			comms.Append(&schema.Comm{Comm: 7, WorldRank: rank, CommRank: rank})
+		}
+		for instance := range int64(12) {
+			for rank := range int32(groupMembers) {
+				if rank == 2 && instance >= 4 || rank == 3 && instance >= 8 {
+					continue
+				}
+				call := activityCall(rank, schema.ClassCollective, instance*1000, instance*1000+10)
+				call.Comm, call.Instance = 7, instance
+				e.Append(&call)
+			}
+		}
+		sent := schema.NullMessage
+		sent.Src, sent.SendStartNs, sent.Bytes = 1, 500, 9
+		m.Append(&sent)
+		s.AddComms(comms)
+		s.AddEvents(e)
+		s.AddMessages(m)
+		got := map[int16]int64{}
+		if err := s.Rows(func(b *schema.ActivityCells) error {
+			for i := range b.Len() {
+				if b.RankPower[i] == 0 && b.StepPower[i] == b.StepPower[0] {
+					got[b.Class[i]] += b.Calls[i]
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("at most %d open (-want +got):\n%s", mostOpen, d)
+		}
+	}
+}
+
 // TestActivityAgainstTheSlowWay compares each resolution with sums over calls, whatever order and batches they come in.
 func TestActivityAgainstTheSlowWay(t *testing.T) {
 	for _, c := range []struct {
@@ -138,6 +183,7 @@ func TestActivityAgainstTheSlowWay(t *testing.T) {
 		e, m := randomActivity(c.ranks, c.calls, uint64(c.ranks))
 		s := NewActivitySums(int(c.ranks))
 		s.least, s.cellCalls = 1, int64(c.cellCalls)
+		s.mostOpen = c.calls / 500 // a fifth of the operations; calls with an error leave a twelfth open
 		comms := &schema.Comms{}
 		for rank := range int32(groupMembers) {
 			comms.Append(&schema.Comm{Comm: 7, WorldRank: rank, CommRank: rank})
