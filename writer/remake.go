@@ -18,8 +18,8 @@ import (
 )
 
 // MakeProfile makes the derived tables (profile, waits and so on) of the run in folder dir, for the first time when an
-// older commq wrote it, or again. Nothing else of the run changes, and neither does its digest. On an error other than
-// ErrInPlace the run stays as it was.
+// older commq wrote it, or again, and the fingerprint of payloads. Nothing else of the run changes, and neither does its
+// digest. On an error other than ErrInPlace the run stays as it was.
 func MakeProfile(ctx context.Context, dir string) error {
 	if err := makeProfile(ctx, filepath.Clean(dir)); err != nil {
 		return fmt.Errorf("make the profile of %s: %w", dir, err)

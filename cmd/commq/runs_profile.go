@@ -16,7 +16,8 @@ func newRunsProfileCommand(a *app) *cobra.Command {
 		Short: "Make the tables of sums of older runs",
 		Long: `profile makes the tables profile, waits, transfers, collective_waits, repeats, channels, collective_calls,
 collective_parts and activity, sums over rows, for runs that were written by an older commq. Queries work without them but take
-longer. Nothing else of a run changes, nor does its digest. RUN is a name in the store, a path, or a pattern of either.`,
+longer. It also notes the fingerprint of payloads in the manifest, which measures reads. Nothing else of a run changes, nor
+does its digest. RUN is a name in the store, a path, or a pattern of either.`,
 		Example: `  commq runs profile bt.C.64
   commq runs profile '/scratch/runs/*'`,
 		RunE: func(c *cobra.Command, _ []string) error {

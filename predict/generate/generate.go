@@ -85,6 +85,8 @@ type UncertainLoop struct {
 	Node             int32
 	Value, Low, High int64
 	Least, Most      int64
+	// Widened tells that other laws than its own, shares of the ranks or the data may give it as well.
+	Widened bool
 }
 
 // Bounds is an interval with its ends. High is math.MaxInt64 if there is no upper bound.

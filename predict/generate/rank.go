@@ -175,7 +175,8 @@ func (g *generator) noteUncertain(n *template.Node, times law.Estimate) {
 	i := slices.IndexFunc(g.result.Loops, func(l UncertainLoop) bool { return l.Node == n.ID })
 	if i < 0 {
 		g.result.Loops = append(g.result.Loops, UncertainLoop{Loop: g.model.NodeName(n), Node: n.ID, Value: times.Value,
-			Low: times.Low, High: times.High, Least: times.Value, Most: times.Value})
+			Low: times.Low, High: times.High, Least: times.Value, Most: times.Value,
+			Widened: len(g.shares[n.ID]) > 0 || mayFollowData(g, n) || mayReachFurther(g, n)})
 		return
 	}
 	l := &g.result.Loops[i]

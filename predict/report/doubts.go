@@ -49,7 +49,7 @@ func (w *Weigher) doubtsOfLoops(s *model.Site) (all []*doubt) {
 // doubtOfLoop asks the rival laws of a loop's number of iterations, unless it may have more or less than by these.
 func (w *Weigher) doubtOfLoop(x *generate.UncertainLoop) *doubt {
 	l := w.model.Iterations[x.Node]
-	if l.IsEmpty() || !l.IsExact() || l.DependsOnIndex() {
+	if x.Widened || l.IsEmpty() || !l.IsExact() || l.DependsOnIndex() {
 		return doubtOf()
 	}
 	low, high := x.High, x.Low

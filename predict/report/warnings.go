@@ -289,8 +289,8 @@ type Suggestion struct {
 	Weight *Weight `json:"weight"`
 }
 
-// Suggest returns the runs that warnings name, the one that settles most first: most unknown calls, then most calls of
-// which it rules out some laws, then most bytes of uncertain sizes. Of runs that settle equally much, or that cannot be
+// Suggest returns the runs that warnings name, the one that settles most first: most unknown calls, then most calls whose
+// rival laws it tells apart, then most bytes of uncertain sizes. Of runs that settle equally much, or that cannot be
 // weighed, the one that most warnings name comes first, then the smallest. weigh is Weigher.Weigh.
 func Suggest(warnings []Warning, weigh func(ranks int32) (Weight, bool)) (all []Suggestion) {
 	for _, w := range warnings {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
+	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/predict/signature"
@@ -34,7 +35,7 @@ type Weight struct {
 // addCalls adds what a run settles of the unknown calls of a site.
 func (w *Weight) addCalls(x *weighed, ranks int32) {
 	settled, narrowed, told := x.settledBy(ranks)
-	w.UnknownCalls, w.SettledCalls = w.UnknownCalls+x.total, w.SettledCalls+settled
+	w.UnknownCalls, w.SettledCalls = addProduct(w.UnknownCalls, 1, x.total), w.SettledCalls+settled
 	w.NarrowedCalls, w.ToldCalls = w.NarrowedCalls+narrowed, w.ToldCalls+told
 }
 
@@ -212,24 +213,34 @@ func (d *doubt) shareTold(ranks int32) (share float64) {
 	return share
 }
 
-// shareTold returns which share of the pairs of laws that differ at the wanted number of ranks differ in a run.
+// shareTold returns which share of the pairs of laws that differ at the wanted number of ranks differ in a run. An answer
+// that stands for several laws is told from another by half: which of them is right may stay open.
 func (q *question) shareTold(ranks int32) float64 {
 	there := q.ask(ranks)
 	if len(there) != len(q.wanted) {
 		return 0
 	}
-	told, pairs := 0, 0
+	told, pairs := 0.0, 0
 	for i := range there {
 		for k := range i {
 			if q.wanted[i] == q.wanted[k] {
 				continue
 			}
-			if pairs++; there[i] != there[k] {
+			switch pairs++; {
+			case there[i] == there[k]:
+			case q.isOneLaw(i) && q.isOneLaw(k):
 				told++
+			default:
+				told += 0.5
 			}
 		}
 	}
-	return float64(told) / float64(pairs)
+	return told / float64(pairs)
+}
+
+// isOneLaw reports whether an answer at the wanted number of ranks is that of one law.
+func (q *question) isOneLaw(i int) bool {
+	return q.wanted[i] != law.SeveralAnswers && q.wanted[i] != pattern.UnseenAnswer
 }
 
 // weighCalls weighs the calls of a site that are not known, because of a gap.
@@ -239,6 +250,7 @@ func (w *Weigher) weighCalls(s *model.Site, gap *generate.Gap) *weighed {
 	if gap.Peers != "" || gap.Sizes != "" && s.Root.IsEmpty() {
 		common = append(common, doubtOf())
 	}
+	explained := false
 	for _, slot := range spreadOver(s.Calls.Slots, maxPlaces) {
 		p := weighedPlace{callsInLargest(slot), slices.Clone(common)}
 		p.doubts = append(p.doubts, w.doubtsOfPartners(s, slot)...)
@@ -246,7 +258,13 @@ func (w *Weigher) weighCalls(s *model.Site, gap *generate.Gap) *weighed {
 			p.doubts = append(p.doubts, w.doubtsOfComm(g)...)
 		}
 		p.doubts = append(p.doubts, w.doubtsOfRoot(s, slot)...)
+		explained = explained || len(p.doubts) > len(common)
 		x.places = append(x.places, p)
+	}
+	if refused := w.prediction.Gaps[s.Event.ID]; refused != nil && refused.Calls != "" && !explained {
+		for i := range x.places { // the laws of partners have an answer, which no run shows to be right
+			x.places[i].doubts = append(x.places[i].doubts, doubtOf())
+		}
 	}
 	return x
 }
