@@ -146,7 +146,7 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 				"makes those of an older run", r.Name), nil
 		}
 	}
-	if without, err := d.runWithoutOperations(ctx, q); err != nil || without != "" {
+	if without, err := runWithoutOperations(ctx, d, q); err != nil || without != "" {
 		return fmt.Sprintf("the sums of run %q lack collective operations; where an older commq made them, commq runs profile "+
 			"makes them again", without), err
 	}
@@ -161,7 +161,7 @@ func (d *DB) withoutSums(ctx context.Context, q *Query, args map[string]string) 
 
 // runWithoutOperations returns the name of a run with collective operations whose sums have none, if the query needs
 // them: an older commq made the sums, or the operations were too many that some of their ranks never entered.
-func (d *DB) runWithoutOperations(ctx context.Context, q *Query) (name string, err error) {
+func runWithoutOperations(ctx context.Context, d *DB, q *Query) (name string, err error) {
 	if q.param("from-s") != nil { // a timeline: it shows calls and messages
 		return "", nil
 	}

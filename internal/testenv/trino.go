@@ -80,17 +80,17 @@ func (s *TrinoServer) start(t testing.TB, name string, port int) {
 	t.Helper()
 	folder := filepath.Join(s.data, name)
 	coordinator := name == "coordinator"
-	heap, memory := "-Xmx1g", "300MB"
+	heap, memory, most := "-Xmx1g", "300MB", "1GB"
 	if coordinator {
 		heap = "-Xmx2g"
 	}
 	if os.Getenv("COMMQ_TEST_LONG") != "" { // long tests have large runs
-		heap, memory = "-Xmx6g", "1GB"
+		heap, memory, most = "-Xmx8g", "4GB", "4GB"
 	}
 	for file, text := range map[string]string{
 		"etc/config.properties": fmt.Sprintf("coordinator=%t\nnode-scheduler.include-coordinator=true\nhttp-server.http.port=%d\n"+
-			"discovery.uri=http://127.0.0.1:%d\ntask.concurrency=1\nquery.max-memory=1GB\nquery.max-memory-per-node=%s\n", coordinator,
-			port, s.port, memory),
+			"discovery.uri=http://127.0.0.1:%d\ntask.concurrency=1\nquery.max-memory=%s\nquery.max-memory-per-node=%s\n", coordinator,
+			port, s.port, most, memory),
 		"etc/log.properties": "io.trino=WARN\n",
 		"etc/catalog/hive.properties": "connector.name=hive\nhive.metastore=file\nhive.metastore.catalog.dir=local://" + s.data + "/metastore\n" +
 			"fs.native-local.enabled=true\nlocal.location=/\nhive.non-managed-table-writes-enabled=true\nhive.allow-register-partition-procedure=true\n" + s.catalog,
