@@ -1,7 +1,7 @@
 // Command suite predicts runs that were left out from smaller ones, and writes a table of what was right, in its
 // interval, unknown and wrong.
 //
-//	go run ./bench/predict/suite -signatures testdata/signatures,MORE < bench/predict/suite.tsv
+//	go run ./bench/predict/suite < bench/predict/suite.tsv
 //
 // A line of the list has a program's name, the numbers of ranks to learn from, and those to predict. The signature of a
 // run is the file NAME.RANKS.json.gz (commq export signature) in one of the folders; runs without one are left out.
