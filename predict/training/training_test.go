@@ -5,8 +5,10 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +49,36 @@ func TestSignAllNamesWhatIsMissing(t *testing.T) {
 		_, err := SignAll(t.Context(), store, []string{pattern}, Watch{Progress: func(int, int) {}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", pattern, err, want)
+		}
+	}
+}
+
+// Paths of the machine that captured a run are of no use to others; -ffile-prefix-map=$PWD=/src leaves them out.
+func TestSignaturesOfTestdataNameNoFolderOfAMachine(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(signatures, "*.json.gz"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d signatures, %v", len(paths), err)
+	}
+	absolute := regexp.MustCompile(`"file":"(/[^"]*)`)
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		in, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range absolute.FindAllSubmatch(text, -1) {
+			if !strings.HasPrefix(string(m[1]), "/src/") {
+				t.Errorf("%s names %s", filepath.Base(path), m[1])
+				break
+			}
 		}
 	}
 }
