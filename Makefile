@@ -2,7 +2,8 @@
 # make test: install what the tests need and run them all.
 # make man: write manual pages of all commands to bin/man (man -l bin/man/commq-query.1).
 # make bench: measure the figures of bench/README.md, compare them with the last commit's and keep them in bench/figures.
-# make long: what takes hours: every fuzz target for LONG seconds, 10^6 failures of disks, the programs at the edge, and tests on arm64.
+# make long: what takes hours: every fuzz target for LONG seconds, 10^6 failures of disks, the programs at the edge, tests on arm64,
+# and every query on both engines.
 # make release: archives and packages for x86-64 and arm64 in dist.
 # make fast: the tests that the machine can run as it is; skipped ones say why.
 
@@ -79,9 +80,9 @@ long:
 	scripts/long $(LONG)
 	scripts/long trials 1000000
 	scripts/long extremes
-	scripts/long answers
 	scripts/setup arm64
 	scripts/try-arm64
+	scripts/long answers
 
 release:
 	scripts/release all dist

@@ -77,8 +77,7 @@ def main(store, rounds, folder):
         with open(table, "w") as f:
             f.write("ranks,seconds\n" + "".join(f"{s},{statistics.median(times[s])}\n" for s in sizes[:-2]))
         for at in sizes[-2:]:
-            p = json.loads(run([COMMQ, "fit", "--table", table, "--at", str(at), "--format", "json"]))
-            p = p[0]
+            p = json.loads(run([COMMQ, "fit", "--table", table, "--at", str(at), "--format", "json"]))[0]
             t = statistics.median(times[at])
             out.writerow({"program": program, "ranks": ranks, "learnt_from": f"{sizes[0]} to {sizes[-3]}", "at": at, "real_s": f"{t:.4f}",
                           "real_least": f"{min(times[at]):.4f}", "real_largest": f"{max(times[at]):.4f}", "predicted_s": f"{p['prediction']:.4f}",

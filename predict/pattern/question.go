@@ -34,11 +34,11 @@ func (p *Program) Questions() map[string][]Question {
 // Map returns the answer at a process count, as Law.Map does.
 func (q Question) Map(ranks int32) (*Map, error) { return q.law.MapLike(ranks, q.index, q.known) }
 
-// UnseenAnswer stands, in place of a number, for what no run shows, whatever it is; undefinedAnswer for a form that is not
-// defined at the process count.
+// SeveralAnswers stands, in place of a number, for the answers of several laws, or for what no run shows, whatever it
+// is; undefinedAnswer for a form that is not defined at the process count.
 const (
 	undefinedAnswer = -1
-	UnseenAnswer    = -2
+	SeveralAnswers  = -2
 )
 
 // Answers numbers the answers that the law's forms give at a process count, in the order of the forms: forms with the
@@ -55,7 +55,7 @@ func (q Question) Answers(ranks int32) (numbers []int) {
 	case !in:
 		return make([]int, len(numbers)+1)
 	case unseen:
-		return append(numbers, UnseenAnswer)
+		return append(numbers, SeveralAnswers)
 	}
 	return append(numbers, numbers[0])
 }
@@ -114,7 +114,7 @@ func (l PartitionLaw) Answers(ranks int32, next *Map) (numbers []int) {
 		byNext = number(next.Mapping().Dst)
 	}
 	if unseen {
-		rounded = UnseenAnswer
+		rounded = SeveralAnswers
 	}
 	return append(numbers, byNext, rounded)
 }

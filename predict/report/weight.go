@@ -7,7 +7,6 @@ import (
 
 	"github.com/commq/commq/predict/generate"
 	"github.com/commq/commq/predict/model"
-	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/pattern"
 	"github.com/commq/commq/predict/regress"
 	"github.com/commq/commq/predict/signature"
@@ -240,7 +239,7 @@ func (q *question) shareTold(ranks int32) float64 {
 
 // isOneLaw reports whether an answer at the wanted number of ranks is that of one law.
 func (q *question) isOneLaw(i int) bool {
-	return q.wanted[i] != law.SeveralAnswers && q.wanted[i] != pattern.UnseenAnswer
+	return q.wanted[i] != pattern.SeveralAnswers
 }
 
 // weighCalls weighs the calls of a site that are not known, because of a gap.

@@ -3,7 +3,6 @@ package report
 import (
 	"testing"
 
-	"github.com/commq/commq/predict/model/law"
 	"github.com/commq/commq/predict/pattern"
 )
 
@@ -17,8 +16,8 @@ func TestAnswersOfSeveralLawsAreNotSettled(t *testing.T) {
 		"two laws":                  {[]int{0, 1}, []int{0, 1}, 1},
 		"two laws that agree there": {[]int{0, 1}, []int{0, 0}, 0},
 		"three laws":                {[]int{0, 1, 2}, []int{0, 1, 1}, 2.0 / 3},
-		"all others":                {[]int{0, law.SeveralAnswers}, []int{0, law.SeveralAnswers}, 0.5},
-		"what no run shows":         {[]int{0, 0, pattern.UnseenAnswer}, []int{0, 0, 1}, 0.5},
+		"all others":                {[]int{0, pattern.SeveralAnswers}, []int{0, pattern.SeveralAnswers}, 0.5},
+		"what no run shows":         {[]int{0, 0, pattern.SeveralAnswers}, []int{0, 0, 1}, 0.5},
 		"not asked":                 {[]int{0, 1}, nil, 0},
 	} {
 		q := &question{c.wanted, func(int32) []int { return c.there }}

@@ -1,11 +1,15 @@
 package law
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/commq/commq/predict/pattern"
+)
 
 // Answers numbers the answers that the rival laws of a number give at points, which must be of one place in the loops,
 // and all or none at roots of collectives: laws with the same number give the same values at all points. It is nil if
 // no rivals are known, or if a value is not known. Laws of package regress are too many to be numbered: of these 0
-// stands for the preferred one, and SeveralAnswers, where they differ, for the others.
+// stands for the preferred one, and pattern.SeveralAnswers, where they differ, for the others.
 func (l *Law) Answers(points []Point) (numbers []int) {
 	if l.IsEmpty() || len(points) == 0 {
 		return nil
@@ -58,9 +62,6 @@ func sumAnswers(sums []Sum, points []Point) (numbers []int) {
 	return numbers
 }
 
-// SeveralAnswers stands for the answers of several laws in place of a number.
-const SeveralAnswers = -2
-
 // answers returns two numbers, which differ if laws that fit all samples differ at a point.
 func (g *GroupLaw) answers(points []Point) (numbers []int) {
 	differ := 0
@@ -70,7 +71,7 @@ func (g *GroupLaw) answers(points []Point) (numbers []int) {
 			return nil
 		}
 		if e.Low < e.High && e.Low > -Unbounded && e.High < Unbounded {
-			differ = SeveralAnswers
+			differ = pattern.SeveralAnswers
 		}
 	}
 	return []int{0, differ}
